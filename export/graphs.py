@@ -45,7 +45,9 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     vision = source.vision_graph()
     trained = source.trained
     max_words = trained.search.max_words
-    traced = trace_captioner(trained.captioner, trained.search, guided=options.guided, same_words=trained.same_words)
+    traced = trace_captioner(
+        trained.captioner, trained.search, guided=options.guided, same_words=trained.same_words, pieces=trained.pieces
+    )
     parameters = parameter_table(trained.captioner, traced, trained.search.end_penalty)
     inputs, choice, static = traced.inputs, None, options.static and options.precision != "int8"
     unrolled = traced

@@ -26,13 +26,14 @@ from training.decoding.beam_search import (
     Finished,
     backtrack,
     best_is_final,
+    bias_after,
     logit_addend,
-    next_bias,
     ranked_logits,
     select_continuations,
     set_aside,
     with_unfinished,
 )
+from training.decoding.pieces import PieceTables
 from training.models.captioner import Captioner, visible_slots
 
 PAST = "past"
@@ -76,7 +77,12 @@ class TracedCaptioner:
 
 
 def trace_captioner(
-    captioner: Captioner, search: Search, *, guided: bool = False, same_words: Tensor | None = None
+    captioner: Captioner,
+    search: Search,
+    *,
+    guided: bool = False,
+    same_words: Tensor | None = None,
+    pieces: PieceTables | None = None,
 ) -> TracedCaptioner:
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
@@ -84,7 +90,8 @@ def trace_captioner(
         captioner: of any family.
         search: settings of the search; the longest caption is decided later.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
-        same_words: of :class:`training.decoding.beam_search.SearchSettings`; it becomes a constant of the graphs.
+        same_words, pieces: of :class:`training.decoding.beam_search.SearchSettings`; they become constants of the
+            graphs.
 
     Raises:
         ValueError: the captioner breaks the contract; the message says how.
@@ -116,7 +123,7 @@ def trace_captioner(
         _Start(captioner, search, found, biased=biased), starting, [*(f"first_{name}" for name in carried), *encoded]
     )
     step = to_onnx(
-        _Step(captioner, found, search, same_words),
+        _Step(captioner, found, search, same_words, pieces),
         stepping,
         ["going_on", *(f"next_{name}" for name in carried), "chosen", "attention"],
     )
@@ -180,9 +187,17 @@ class _Step(nn.Module):
 
     addend: Tensor
 
-    def __init__(self, captioner: Captioner, found: ContractShapes, search: Search, same_words: Tensor | None) -> None:
+    def __init__(
+        self,
+        captioner: Captioner,
+        found: ContractShapes,
+        search: Search,
+        same_words: Tensor | None,
+        pieces: PieceTables | None,
+    ) -> None:
         super().__init__()
-        self.captioner, self.found, self.search, self.same_words = captioner, found, search, same_words
+        self.captioner, self.found, self.search = captioner, found, search
+        self.same_words, self.pieces = same_words, pieces
         self.register_buffer("addend", logit_addend(search, captioner.config.vocabulary_size))
 
     def forward(
@@ -192,7 +207,9 @@ class _Step(nn.Module):
         logits, attention, state = self.captioner.decode(words[..., None], position, past, state, encoded)
         assert attention is not None
         logits, bias = logits.squeeze(2).float() + self.addend, tensors.get(_BIAS)
-        ranked, past = ranked_logits(logits, bias, position, self.search.min_words), visible_slots(past, 1)
+        penalty = self.search.repeat_penalty
+        counted = bias if bias is None or self.pieces is None else self.pieces.counted(bias, penalty)
+        ranked, past = ranked_logits(logits, counted, position, self.search.min_words), visible_slots(past, 1)
         ended: tuple[Tensor, ...]
         if _ENDED in tensors:
             found = select_continuations(logits, scores, tensors[_ENDED], ranked)
@@ -201,10 +218,10 @@ class _Step(nn.Module):
         else:
             none = torch.zeros_like(words, dtype=torch.bool)
             found = select_continuations(logits, scores, none, ranked, spare=self.search.beam_size)
-            finished, penalty = Finished(*(tensors[name] for name in _FINISHED)), self.search.length_penalty
-            found, finished = set_aside(found, finished, past, position, penalty)
+            finished, by_length = Finished(*(tensors[name] for name in _FINISHED)), self.search.length_penalty
+            found, finished = set_aside(found, finished, past, position, by_length)
             ended = finished
-            best_ended, all_ended = best_is_final(finished, found.scores, penalty), finished.settled
+            best_ended, all_ended = best_is_final(finished, found.scores, by_length), finished.settled
         if _EVERY_BEAM in tensors:
             best_ended = best_ended & (all_ended | torch.logical_not(tensors[_EVERY_BEAM]))
         going_on = torch.logical_not(best_ended.all())
@@ -213,12 +230,14 @@ class _Step(nn.Module):
             for name, tensor in self.found.state.flatten(state).items()
         }
         if bias is not None:
-            carried[_BIAS] = next_bias(
+            carried[_BIAS] = bias_after(
                 _gathered(bias, found.parents),
-                tensors.get(_GROUPS),
+                _gathered(words, found.parents),
                 found.words,
+                tensors.get(_GROUPS),
                 self.same_words,
-                self.search.repeat_penalty,
+                penalty,
+                self.pieces,
             )
         return (
             going_on, found.words, found.scores, _gathered(past, found.parents), *ended, *carried.values(),

@@ -38,6 +38,27 @@ class GuideMode(enum.Enum):
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Which pieces of a vocabulary belong to one word, so that the bias of a word is not that of its first piece."""
+
+    continues: np.ndarray
+    """(V,) bool, True for pieces that continue a word."""
+    seconds: np.ndarray
+    """(V, n) int64: of a piece that is no word by itself, but begins words in several pieces that name classes, the
+    second pieces of these words; -1 elsewhere."""
+
+    def counts(self, words: np.ndarray) -> np.ndarray:
+        """Return where the bias of a piece counts in captions (..., T), (..., T) bool: at words of one piece, and at
+        the first pieces of words that name classes.
+        """
+        following = np.concatenate([words[..., 1:], np.zeros_like(words[..., :1])], axis=-1)
+        seconds = self.seconds[words]
+        is_word = ~self.continues[following] & (seconds < 0).all(axis=-1)
+        found: np.ndarray = is_word | (seconds == following[..., None]).any(axis=-1)
+        return found
+
+
+@dataclass(frozen=True)
 class WordBiases:
     """Biases of the words for B frames."""
 
@@ -45,6 +66,8 @@ class WordBiases:
     """(B, V) float32, natural logarithm."""
     groups: np.ndarray
     """(B, V) int32, group of each word, from 1; 0 for words without bias. A group's bias counts once in a caption."""
+    pieces: Pieces | None = None
+    """Which of the words are pieces; None where all are whole words."""
 
     @classmethod
     def none(cls, frames: int, words: int) -> WordBiases:
@@ -54,7 +77,8 @@ class WordBiases:
     @classmethod
     def join(cls, biases: Sequence[WordBiases]) -> WordBiases:
         """Join the biases of several frames."""
-        return cls(np.concatenate([frame.bias for frame in biases]), np.concatenate([frame.groups for frame in biases]))
+        bias, groups = (np.concatenate([getattr(frame, name) for frame in biases]) for name in ("bias", "groups"))
+        return cls(bias, groups, biases[0].pieces)
 
     def guidance(self, words: np.ndarray) -> np.ndarray:
         """Compute the guidance of captions: over the groups that a caption names, the sum of its first word's bias.
@@ -67,6 +91,9 @@ class WordBiases:
         """
         frames = np.arange(len(words))[:, None, None]
         groups, bias = self.groups[frames, words], self.bias[frames, words]
+        if self.pieces is not None:
+            counts = self.pieces.counts(words)
+            groups, bias = np.where(counts, groups, 0), np.where(counts, bias, np.float32(0))
         earlier = np.tril(groups[..., :, None] == groups[..., None, :], -1).any(axis=-1)
         return np.where(earlier, np.float32(0), bias).sum(axis=-1, dtype=np.float32)
 

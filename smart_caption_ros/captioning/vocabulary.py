@@ -88,9 +88,20 @@ class Vocabulary:
         """Return whether an id is a word of its own with no space before it."""
         return bool(self.attachment) and index >= len(SPECIAL) and self.words[index].startswith(self.attachment)
 
-    def text(self, index: int) -> str:
-        """Return a word, or a piece without its prefix."""
-        return _with_bytes(self._text(index))
+    def split(self, word: str) -> list[int]:
+        """Split a word that begins a piece of its own into the longest piece that begins words, the longest that
+        continues it, and so on, as WordPiece does; empty where no pieces make it.
+        """
+        ids: dict[str, int] = self._ids  # type: ignore[attr-defined]
+        pieces: list[int] = []
+        while word:
+            prefix = self.continuation if pieces else ""
+            end = next((end for end in range(len(word), 0, -1) if prefix + word[:end] in ids), 0)
+            if not end or (pieces and not prefix):
+                return []
+            pieces.append(ids[prefix + word[:end]])
+            word = word[end:]
+        return pieces
 
     def word_places(self, ids: Iterable[int]) -> list[list[int]]:
         """Find the places of each word before the end id: one, or one for each of its pieces. Special words have none.

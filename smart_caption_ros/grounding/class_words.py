@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
+from smart_caption_ros.captioning.guidance import Pieces
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.errors import CoverageError
 
@@ -79,6 +83,24 @@ class ClassWords:
         if word in self.classes_of and class_name in self.classes:
             return class_name in self.classes_of[word]
         return None
+
+
+def class_pieces(vocabulary: Vocabulary) -> Pieces | None:
+    """Find the words of classes that a vocabulary says in several pieces; None for a vocabulary of whole words."""
+    if not vocabulary.continuation:
+        return None
+    table = ClassWords.load()
+    seconds: dict[int, set[int]] = {}
+    for word, classes in table.classes_of.items():
+        pieces = vocabulary.split(word) if classes else []
+        first = vocabulary.words[pieces[0]] if len(pieces) > 1 else ""
+        if first and not {first, first.removesuffix("s")} & table.classes_of.keys():
+            seconds.setdefault(pieces[0], set()).add(pieces[1])
+    width = max(map(len, seconds.values()), default=1)
+    table_of_seconds = np.full((len(vocabulary), width), -1, np.int64)
+    for piece, following in seconds.items():
+        table_of_seconds[piece, : len(following)] = sorted(following)
+    return Pieces(np.array([vocabulary.continues(index) for index in range(len(vocabulary))]), table_of_seconds)
 
 
 def read_synonyms(path: Path) -> dict[str, frozenset[str]]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.captioning.guidance import GuideMode, WordBiases
+from smart_caption_ros.captioning.guidance import GuideMode, Pieces, WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
-from smart_caption_ros.grounding.class_words import ClassWords
+from smart_caption_ros.grounding.class_words import ClassWords, class_pieces
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import NounFinder
 
@@ -46,6 +46,8 @@ class _NamingWords:
     """(n,) number of classes that each word names."""
     ids_of: Mapping[str, tuple[int, ...]]
     """Ids of the words of each singular."""
+    pieces: Pieces | None
+    """Which words are pieces; None for a vocabulary of whole words."""
 
 
 class ObjectsGuide:
@@ -97,7 +99,7 @@ class ObjectsGuide:
             vocabulary: of the captioner.
         """
         naming = self._naming_words(vocabulary)
-        biases = WordBiases.none(1, len(vocabulary))
+        biases = replace(WordBiases.none(1, len(vocabulary)), pieces=naming.pieces)
         by_place = np.full(len(self._place_of) + 1, np.nan, np.float32)  # NaN: unknown
         for name, score in class_scores.scores.items():
             if name in self._place_of:
@@ -127,7 +129,7 @@ class ObjectsGuide:
         return self._share * self._strength * np.clip(1 - scores / NEUTRAL_SCORE, 0, 1)
 
     def _naming_words(self, vocabulary: Vocabulary) -> _NamingWords:
-        """Find the words that name classes, without pieces that continue a word."""
+        """Find the words that name classes. A word in several pieces has the id of its first piece."""
         if self._naming is not None and self._naming.vocabulary is vocabulary:
             return self._naming
         ids_of: dict[str, tuple[int, ...]] = {}
@@ -138,6 +140,12 @@ class ObjectsGuide:
             ids_of[singular] = (*ids_of.get(singular, ()), index)
             if classes := self._table.classes_of.get(singular):
                 naming[index] = sorted(self._place_of[name] for name in classes)
+        pieces = class_pieces(vocabulary)
+        for word, classes in self._table.classes_of.items() if pieces is not None else ():
+            split = vocabulary.split(word)
+            if classes and len(split) > 1 and split[1] in pieces.seconds[split[0]]:
+                places = {self._place_of[name] for name in classes} | {*naming.get(split[0], ())}
+                naming[split[0]] = sorted(places)
         width = max(map(len, naming.values()), default=1)
         padded = [[*places, *[len(self._place_of)] * (width - len(places))] for places in naming.values()]
         self._naming = _NamingWords(
@@ -146,6 +154,7 @@ class ObjectsGuide:
             np.array(padded, np.intp).reshape(len(naming), width),
             np.array([len(places) for places in naming.values()], np.float32),
             ids_of,
+            pieces,
         )
         return self._naming
 

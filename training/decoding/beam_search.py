@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_map_only
 
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.decoding.pieces import PieceTables
 from training.models.captioner import Captioner, Encoded, Visual, map_state, reorder_rows
 
 EXCLUDED = -1e9
@@ -43,6 +44,8 @@ class SearchSettings(Search):
     with ``stop="never"``."""
     same_words: Tensor | None = None
     """(V,) int32 of :func:`training.decoding.repeats.same_words`, which ``repeat_penalty`` needs."""
+    pieces: PieceTables | None = None
+    """Which words of the vocabulary are pieces; None where all are whole words."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -280,6 +283,29 @@ def next_bias(
     return bias
 
 
+def bias_after(
+    bias: Tensor,
+    before: Tensor,
+    words: Tensor,
+    groups: Tensor | None,
+    same_words: Tensor | None,
+    penalty: float,
+    pieces: PieceTables | None,
+) -> Tensor:
+    """Return the bias (B, k, V) after a word or, in a vocabulary of pieces, after a piece: its word is said when the
+    next one shows that it was whole.
+
+    Args:
+        bias, words, groups, same_words, penalty: of :func:`next_bias`.
+        before: (B, k) int64, what each beam had said before ``words``.
+        pieces: of the vocabulary; None where all are whole words.
+    """
+    if pieces is None:
+        return next_bias(bias, groups, words, same_words, penalty)
+    later = next_bias(bias, groups, pieces.completed(before, words), same_words, penalty)
+    return pieces.within_word(later, pieces.counted(bias, penalty), words)
+
+
 def excluded_words(
     vocabulary_size: int, forbidden: tuple[int, ...], device: torch.device | str | None = None
 ) -> Tensor:
@@ -390,6 +416,7 @@ class _Search:
         self._groups = None if guide is None else guide.groups
         self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
         # Copied here, not at every word: a copy from the host waits for the device.
+        self._pieces = None if settings.pieces is None else PieceTables(*(t.to(device) for t in settings.pieces))
         self._same_words = settings.same_words.to(device) if settings.same_words is not None else None
         if self._bias is None and self._same_words is not None:
             self._bias = torch.zeros(batch, beam_size, captioner.config.vocabulary_size, device=device)
@@ -408,12 +435,16 @@ class _Search:
         settings = self._settings
         ended = self.ended if settings.after_end == "padding" else torch.zeros_like(self.ended)
         logits = logits.squeeze(2).float() + self._addend
-        ranked = ranked_logits(logits, self._bias, position, settings.min_words)
+        counted = self._bias
+        if counted is not None and self._pieces is not None:
+            counted = self._pieces.counted(counted, settings.repeat_penalty)
+        ranked = ranked_logits(logits, counted, position, settings.min_words)
         spare = 0 if self._finished is None else settings.beam_size
         found = select_continuations(logits, self._scores, ended, ranked, spare)
         past = torch.cat([self._past, self._own], dim=2)
         if self._finished is not None:
             found, self._finished = set_aside(found, self._finished, past, position, settings.length_penalty)
+        before = self._words
         self._words, parents, chosen, self._scores, newly_ended = found
         if self._settings.after_end == "log_probabilities":
             self._words = torch.where(self.ended, Vocabulary.padding_id, self._words)
@@ -421,8 +452,14 @@ class _Search:
         self.ended = newly_ended
         if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
-            self._bias = next_bias(
-                continued, self._groups, self._words, self._same_words, self._settings.repeat_penalty
+            self._bias = bias_after(
+                continued,
+                before.gather(1, parents),
+                self._words,
+                self._groups,
+                self._same_words,
+                settings.repeat_penalty,
+                self._pieces,
             )
         self._state = reorder_rows(state, parents)
         self._past = past.gather(1, parents[..., None].expand_as(past))

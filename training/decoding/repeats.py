@@ -17,9 +17,7 @@ from training.data.inflection import singular
 def same_words(vocabulary: Vocabulary) -> Tensor:
     """Number the content words of a vocabulary, (V,) int32: words that count as the same have the same number, from 1;
     0 for words that may be repeated.
-
-    Raises:
-        ValueError: the vocabulary has pieces of words.
+    A word in several pieces counts as none.
     """
     return torch.tensor(_numbers(vocabulary), dtype=torch.int32)
 
@@ -29,11 +27,10 @@ def _numbers(vocabulary: Vocabulary) -> list[int]:
     # Imported at first use: inflect and spaCy take seconds to load.
     from spacy.lang.en.stop_words import STOP_WORDS
 
-    if vocabulary.continuation:
-        raise ValueError("repeat_penalty: the vocabulary has pieces of words, which repeat in different words")
     numbers: dict[str, int] = {}
     groups = [0] * len(vocabulary)
     for index, word in enumerate(vocabulary.words):
-        if index >= len(SPECIAL) and word not in STOP_WORDS:
+        is_word = index >= len(SPECIAL) and not vocabulary.continues(index) and not vocabulary.is_attached(index)
+        if is_word and word not in STOP_WORDS:
             groups[index] = numbers.setdefault(singular(word), len(numbers) + 1)
     return groups

@@ -14,6 +14,7 @@ from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, 
 from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.photograph_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.decoding.pieces import PieceTables
 from training.decoding.repeats import same_words
 from training.engine.buffers import load_released_tensors, released_tensors
 from training.engine.untrained_words import fill_untrained_words
@@ -60,20 +61,22 @@ class TrainedCaptioner:
         """Change fields of :attr:`search`; None leaves a field as it is.
 
         Raises:
-            CheckpointError: a value does not fit the others, or a captioner that says pieces of words gets a penalty of
-                repeated words.
+            CheckpointError: a value does not fit the others.
         """
         try:
             self.search = self.search.changed(**values)
         except ValueError as error:
             raise CheckpointError(f"settings of the search: {error}") from None
-        if self.search.repeat_penalty and self.vocabulary.continuation:
-            raise CheckpointError("--repeat-penalty is for captioners of whole words; this one says pieces of words")
 
     @property
     def same_words(self) -> torch.Tensor | None:
         """The words that the penalty of repeated words takes for the same, (V,) int32; None without a penalty."""
         return same_words(self.vocabulary) if self.search.repeat_penalty else None
+
+    @property
+    def pieces(self) -> PieceTables | None:
+        """Which words of the vocabulary are pieces; None where all are whole words."""
+        return PieceTables.of(self.vocabulary)
 
     def set_image_size(self, size: int | Sequence[int] | None) -> None:
         """Caption frames of another size, ``size`` x ``size`` pixels or width and height; None leaves it as it is.
@@ -205,7 +208,7 @@ class TrainedCaptioner:
             attention: whether the attention weights are needed.
         """
         search = asdict(self.search.changed(beam_size=beam_size, max_words=max_words))
-        settings = SearchSettings(**search, attention=attention, same_words=self.same_words)
+        settings = SearchSettings(**search, attention=attention, same_words=self.same_words, pieces=self.pieces)
         return beam_search(self.captioner, visual, settings)
 
     def caption_images(

@@ -54,9 +54,6 @@ def test_words_of_one_stem_count_as_the_same_and_words_without_content_may_be_re
     assert not any(groups[word] for word in (*SPECIAL, "a", "next", "to"))
 
 
-def test_a_penalty_needs_the_words_and_pieces_of_words_are_refused() -> None:
-    pieces = Vocabulary((*SPECIAL, "cou", "##ch"), "##")
-    with pytest.raises(ValueError, match="pieces of words"):
-        same_words(pieces)
+def test_a_penalty_needs_the_words() -> None:
     with pytest.raises(ValueError, match="repeat_penalty needs same_words"):
         SearchSettings(repeat_penalty=3.0)

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from export.verify import synthetic_images
-from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
@@ -37,14 +36,6 @@ def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp
     assert loaded.search == trained.search
     for words in loaded.words(loaded.caption_images(images, 3, 10)):
         assert len(set(words)) == len(words)
-
-
-def test_a_captioner_of_pieces_of_words_has_no_penalty_of_repeated_words() -> None:
-    trained = tiny_trained()
-    trained.vocabulary = Vocabulary(trained.vocabulary.words, "##")
-    trained.change_search(repeat_penalty=None)
-    with pytest.raises(CheckpointError, match="pieces of words"):
-        trained.change_search(repeat_penalty=3.0)
 
 
 def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path: Path) -> None:
