@@ -139,6 +139,7 @@ def trained_on_tokens_of(
         )
     record = _record(model, name, "", beam_size, max_words)
     record["experiment"]["features"] = {}
+    record["experiment"]["data"].setdefault("options", {"karpathy": "dataset_coco.json"})
     sha256 = bundle.manifest["files"][VISION_GRAPH]["sha256"]
     source = {"made_by": VISION_GRAPH_TOKENS, "bundle": bundle.name, "vision_sha256": sha256}
     record["features"] = {"kind": "store", "source": source}

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from training.vision.transformers_backbone import load_transformers
 
 from export.import_checkpoint.model_folder import (
     GENERATION,
@@ -34,6 +33,7 @@ from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import BackboneError
 from training.models.captioner import Captioner
 from training.paths import data_folder
+from training.vision.transformers_backbone import load_transformers
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _record(name: str, made: Any) -> dict[str, Any]:
             "name": name,
             "family": made.family,
             "model": model,
-            "data": {"dataset": "coco"},
+            "data": {"dataset": "coco", "options": {"karpathy": "dataset_coco.json"}},
             "phases": [{"name": "published", "epochs": 1, "learning_rate": 0.0}],
         },
     }
