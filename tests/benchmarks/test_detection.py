@@ -134,6 +134,7 @@ def test_a_bundle_without_a_detector_is_refused(tiny_bundle: Path) -> None:
         open_detector(tiny_bundle, 1)
 
 
+@pytest.mark.long
 def test_yolox_nano_has_the_precision_and_recall_that_were_measured_before(data_dir: Path) -> None:
     annotations = data_dir / "coco_mini" / "instances_val2017.json"
     detector = Detector.from_onnx(

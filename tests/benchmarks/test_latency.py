@@ -11,6 +11,7 @@ from benchmarks.latency import main
 from tests.tiny_model import tiny_trained
 
 
+@pytest.mark.long
 def test_latency_of_a_bundle_and_of_torch_is_reported_with_hardware_and_versions(
     tiny_bundle: Path, tiny_checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from smart_caption_ros.measuring.agreement import golden_frames
 pytestmark = pytest.mark.needs_ros
 
 
+@pytest.mark.long
 def test_memory_and_processor_time_of_a_node_with_two_cameras_are_measured(
     tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

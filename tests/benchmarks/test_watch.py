@@ -5,6 +5,7 @@ import pytest
 pytestmark = pytest.mark.needs_ros
 
 
+@pytest.mark.long
 def test_the_view_is_measured() -> None:
     from benchmarks.watch import measure
 

@@ -1,11 +1,13 @@
 """How the verbs' tests run the command line."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import pytest
 from typer.testing import Result
 
 from smart_caption_ros import cli
+from smart_caption_ros.grounding import NounCoverage
 from tests.cli_runner import cli_runner
 
 
@@ -13,3 +15,12 @@ from tests.cli_runner import cli_runner
 def run() -> Callable[..., Result]:
     """Runs `smart-caption` with some arguments in this process."""
     return lambda *arguments: cli_runner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+load_coverage = lru_cache(NounCoverage.load)
+
+
+@pytest.fixture(autouse=True)
+def _load_coverage_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """spaCy takes a second or two to load, and many commands ask for it."""
+    monkeypatch.setattr(NounCoverage, "load", load_coverage)

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from typer.testing import Result
 from smart_caption_ros import cli
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.evaluation.detected_folder import DetectedFolder
-from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.sources.acvr import AcvrSequences
 from smart_caption_ros.sources.sequences import sample_sequences_path
 from tests.cli_runner import cli_runner
@@ -71,15 +69,6 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
     path.write_text(EXAMPLE_VECTORS)
     return path
-
-
-@pytest.fixture(autouse=True)
-def load_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """spaCy takes a second or two to load, and every command asks for it."""
-    monkeypatch.setattr(NounCoverage, "load", load)
-
-
-load = lru_cache(NounCoverage.load)
 
 
 def run(*arguments: str | Path) -> Result:

@@ -109,7 +109,7 @@ def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(
 
 
 def test_a_process_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
-    bag = write_bag(tmp_path / "run", CAMERAS, count=60)
+    bag = write_bag(tmp_path / "run", CAMERAS, count=40)
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
     output = tmp_path / "killed" / "out.mcap"
@@ -142,6 +142,7 @@ def figures(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
+@pytest.mark.long
 def test_coverage_has_the_same_figures_with_any_number_of_workers(
     tmp_path: Path, detecting_bundle: Path, run: Run
 ) -> None:

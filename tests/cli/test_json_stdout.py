@@ -65,7 +65,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
     commands = [
         ["describe", picture, str(folder / "missing.png"), "--bundle", bundle, "--json"],
         ["watch", "--source", picture, "--bundle", bundle, "--json"],
-        ["benchmark", bundle, "--rounds", "1", "--json", "-"],
+        ["benchmark", bundle, "--frames", "1", "--rounds", "1", "--threads", "1", "--json", "-"],
         ["verify", bundle, "--frames", "1", "--threads", "1", "--json"],
         ["bundle", "inspect", bundle, "--json"],
         ["bundle", "verify", bundle, "--json"],

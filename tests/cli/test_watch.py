@@ -79,10 +79,7 @@ def test_a_broken_bundle_is_one_sentence(run: Run, pictures: Path, bundle_copy: 
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [
-        ("rclpy", "without --source needs ROS 2"),
-        ("smart_caption_ros.msg", "needs the messages of this"),
-    ],
+    [("rclpy", "without --source needs ROS 2"), ("smart_caption_ros.msg", "needs the messages of this")],
 )
 def test_without_ros_a_sentence_says_what_to_do(
     run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, sentence: str

@@ -172,9 +172,7 @@ def test_another_detectors_class_is_named_by_its_own_name_and_by_what_is_like_it
     assert named(coverage, spoken) == [("lamp", 1, 2), ("room", 4, 0), ("shirt", 7, 1)]
 
 
-def test_of_two_classes_that_a_word_may_mean_it_names_the_likelier_and_misses_the_other(
-    coverage: NounCoverage,
-) -> None:
+def test_of_two_classes_that_a_word_may_mean_it_names_the_likelier_and_misses_the_other(coverage: NounCoverage) -> None:
     grounding = ground_caption(coverage, caption("a kitten is a pet", ("horse", 0.9), ("cat", 0.5), ("dog", 0.4)))
     kitten, pet = grounding.nouns
     assert kitten.object_index == 1

@@ -81,6 +81,14 @@ def test_defaults_hold_until_somebody_says_otherwise(context: Context) -> None:
     assert dict(parameters.values) == {"speed_hz": 4.0, "colour": "red"}
 
 
+def test_a_misspelt_parameter_is_pointed_out(context: Context, capfd: pytest.CaptureFixture[str]) -> None:
+    of_others = {"use_sim_time": False, "start_type_description_service": True, "diagnostic_updater.period": 1.0}
+    Parameters(node_with(context, speed_zh=4.0, **of_others), [SPEED, COLOUR])
+    log = capfd.readouterr().err
+    assert "there is no parameter speed_zh: its value is not used; did you mean speed_hz?" in log
+    assert log.count("there is no parameter") == 1, "others declare theirs"
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import Run
+from tests.packaging.conftest import ROOT, Run
 
 STAMPS = (".ros", ".package", ".demo", ".test")
+FOLDERS = ("smart_caption_ros", "launch", "config", "msg", "srv", "cmake", "scripts", "requirements")
 # Overrides the arguments of the `make` that runs this test.
 DEFAULTS = {"MAKEFLAGS": "", "MAKEOVERRIDES": "", "JOBS": "auto", "PYTEST_ARGS": "", "SOURCE": "", "VENV": ".venv"}
 
@@ -16,15 +17,21 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make
 
 
 @pytest.fixture
-def made(source_tree: Path) -> Path:
-    """A checkout whose virtual environment is up to date."""
-    (source_tree / ".venv").mkdir()
-    for path in source_tree.rglob("*"):
+def made(tmp_path: Path) -> Path:
+    """A checkout whose virtual environment is up to date: its Makefile, and empty files in place of the others."""
+    files = [*ROOT.glob("*.*"), ROOT / "Makefile", *(path for name in FOLDERS for path in (ROOT / name).rglob("*.*"))]
+    for file in files:
+        if file.is_file() and file.suffix != ".pyc":
+            (tmp_path / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file.relative_to(ROOT)).touch()
+    shutil.copyfile(ROOT / "Makefile", tmp_path / "Makefile")
+    (tmp_path / ".venv").mkdir()
+    for path in tmp_path.rglob("*"):
         os.utime(path, (1_000, 1_000))
     for stamp in STAMPS:
-        (source_tree / ".venv" / stamp).touch()
-        os.utime(source_tree / ".venv" / stamp, (2_000, 2_000))
-    return source_tree
+        (tmp_path / ".venv" / stamp).touch()
+        os.utime(tmp_path / ".venv" / stamp, (2_000, 2_000))
+    return tmp_path
 
 
 def would_make(tree: Path, target: str, run: Run) -> list[str]:

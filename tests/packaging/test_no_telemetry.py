@@ -23,7 +23,10 @@ ENTRANCES = {
 }
 
 
-@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize(
+    "entrance",
+    [pytest.param(name, marks=[pytest.mark.long] if name != "the command line" else []) for name in ENTRANCES],
+)
 def test_nothing_is_written_to_the_home_folder_and_no_server_is_looked_up(tmp_path: Path, entrance: str) -> None:
     if entrance == "export":
         pytest.importorskip("onnx")

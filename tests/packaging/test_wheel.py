@@ -3,8 +3,6 @@
 import stat
 import sys
 import zipfile
-from email import message_from_bytes
-from email.message import Message
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -24,12 +22,6 @@ def prefix(names: set[str]) -> set[str]:
     """The files that go into the prefix, relative to it."""
     parts = (PurePosixPath(name).parts for name in names)
     return {"/".join(part[2:]) for part in parts if part[0].endswith(".data") and part[1] == "data"}
-
-
-@pytest.fixture(scope="session")
-def metadata(wheel: Path, names: set[str]) -> Message:
-    (name,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-    return message_from_bytes(zipfile.ZipFile(wheel).read(name))
 
 
 def test_wheel_holds_every_module_of_the_robot_side_and_nothing_else(names: set[str]) -> None:
@@ -66,13 +58,6 @@ def test_wheel_holds_the_definitions_of_the_messages(names: set[str]) -> None:
 def test_wheel_is_no_larger_than_what_ships_in_it_may_be(wheel: Path) -> None:
     bundle, sequences, rest = 45e6, 12e6, 3e6
     assert wheel.stat().st_size < bundle + sequences + rest
-
-
-def test_wheel_asks_for_no_torch_unless_training_is_wanted(metadata: Message) -> None:
-    requirements = metadata.get_all("Requires-Dist", [])
-    wanted = [line for line in requirements if line.startswith("torch")]
-    assert wanted
-    assert all('extra == "training"' in line for line in wanted)
 
 
 @pytest.mark.needs_ros

@@ -9,6 +9,8 @@ import setuptools
 
 from tests.packaging.conftest import Run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def python(tmp_path: Path, run: Run) -> Path:
@@ -33,14 +35,8 @@ def test_install_without_ros_warns_and_leaves_out_the_messages(
     python: Path, build_tools: Path, source_tree: Path, run: Run
 ) -> None:
     pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps")
-    done = run(
-        *pip,
-        "--verbose",
-        "--no-build-isolation",
-        source_tree,
-        PYTHONPATH=str(build_tools),
-        AMENT_PREFIX_PATH="",
-    )
+    build = ("--verbose", "--no-build-isolation", source_tree)
+    done = run(*pip, *build, PYTHONPATH=str(build_tools), AMENT_PREFIX_PATH="")
     assert "no ROS 2 found" in done.stdout + done.stderr
 
     look = "import smart_caption_ros as it, importlib.util as u; print(it.__file__, u.find_spec('{}.msg'))"
@@ -55,15 +51,6 @@ def test_install_without_ros_warns_and_leaves_out_the_messages(
 
 @pytest.mark.needs_ros
 def test_editable_install_says_that_it_carries_no_messages(tmp_path: Path, source_tree: Path, run: Run) -> None:
-    pip = (
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-index",
-        "--no-deps",
-        "--no-build-isolation",
-        "--verbose",
-    )
+    pip = (sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation", "--verbose")
     done = run(*pip, "--target", tmp_path / "elsewhere", "--editable", source_tree)
     assert "an editable install cannot carry the ROS messages" in done.stdout + done.stderr

@@ -32,6 +32,7 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.files import config_file
 from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.imaging.image_messages import encode_image
+from smart_caption_ros.nodes import caption_command
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.needs_ros
 
 NODE = "smart_caption_ros.nodes.caption_command"
+TINY = Path(__file__).resolve().parents[1] / "bundles" / "tiny"
 RELIABLE_INPUT = (
     "-p",
     "qos_overrides./image.subscription.reliability:=reliable",
@@ -162,11 +164,10 @@ def assert_ended_quietly(robot: Robot, process: NodeProcess, within_s: float = 6
         assert word not in log
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_at_any_moment_of_the_start_ends_the_node_quietly(robot: Robot, number: signal.Signals) -> None:
+def test_a_signal_at_any_moment_of_the_start_ends_the_node_quietly(robot: Robot) -> None:
     """The moments are tenths of a second after the command has taken over the signals: imports, DDS, loading."""
     processes = []
-    for tenths in (0, 2, 5, 8, 12, 20):
+    for number, tenths in zip((signal.SIGINT, signal.SIGTERM) * 3, (0, 2, 5, 8, 12, 20), strict=True):
         process = robot.start(NODE)
         robot.wait_for(lambda: catches_sigterm(process.pid), "handler of the signals")  # noqa: B023
         robot.spin_for(tenths / 10)
@@ -428,18 +429,10 @@ def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(
         return any(caption.text == "shade 121" for caption in captions)
 
     robot.wait_for(answer_to_raw, "caption of the raw topic, once it is there")
-
-
-def test_the_input_is_best_effort_and_the_captions_are_reliable(user: User) -> None:
-    node = user.robot.node
-    # A node of an earlier test that was killed may still be announced: what it offered is the same.
-    captions = node.get_publishers_info_by_topic("/robot/caption")
-    assert {publisher.qos_profile.reliability for publisher in captions} == {ReliabilityPolicy.RELIABLE}
-    assert user.robot.set_parameter("/caption_node", "image_transport", "compressed").successful
-    images = user.robot.wait_for(
-        lambda: node.get_subscriptions_info_by_topic("/image/compressed"), "other subscription"
-    )
+    images = robot.node.get_subscriptions_info_by_topic("/image")
     assert {subscription.qos_profile.reliability for subscription in images} == {ReliabilityPolicy.BEST_EFFORT}
+    publishers = robot.node.get_publishers_info_by_topic("/robot/caption")
+    assert {publisher.qos_profile.reliability for publisher in publishers} == {ReliabilityPolicy.RELIABLE}
 
 
 def test_no_image_is_reported_as_an_error(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
@@ -463,28 +456,27 @@ def test_no_image_is_reported_as_an_error(robot: Robot, diagnostics: list[Diagno
         (["-p", "cameras:=[front, front]"], "parameter cameras has 'front' twice"),
         (["-p", "max_age_s:=-1.0"], "parameter max_age_s must lie between 0 and 3600, not -1.0"),
         (["--params-file", "/no/such/file.yaml"], "/no/such/file.yaml"),
-        (["-p", "coverage:=false", "-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
+        (["-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
     ],
 )
+@pytest.mark.usefixtures("ros_environment")
 def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(
-    robot: Robot, arguments: list[str], sentence: str
+    capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    process = robot.start(NODE, *arguments)
-    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
-    log = process.log.read_text()
-    assert process.exit_status == 1, log
+    small = ["-p", f"bundle:={TINY}", "-p", "coverage:=false"]
+    assert caption_command.main(["--ros-args", *small, *arguments]) == 1
+    log = capfd.readouterr().err
     assert sentence in log
     assert "Traceback" not in log
 
 
-def test_a_misspelt_parameter_is_pointed_out(robot: Robot) -> None:
-    of_others = ("-p", "use_sim_time:=false", "-p", "start_type_description_service:=true")
-    process = robot.start_caption_node("-p", "max_agr_s:=3.0", *of_others, "-p", "diagnostic_updater.period:=1.0")
-    warning = "there is no parameter max_agr_s: its value is not used; did you mean max_age_s?"
-    robot.wait_for(lambda: warning in process.log.read_text(), "warning")
-    assert process.log.read_text().count("there is no parameter") == 1, "others declare theirs"
+def test_the_process_of_a_node_that_cannot_start_ends_with_status_1(robot: Robot) -> None:
+    process = robot.start(NODE, "-p", "max_age_s:=-1.0")
+    robot.wait_for(lambda: process.exit_status is not None, "end of the process")
+    assert process.exit_status == 1
 
 
+@pytest.mark.long
 def test_the_real_engine_says_in_the_node_what_it_says_alone(
     robot: Robot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

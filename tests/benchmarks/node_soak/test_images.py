@@ -7,14 +7,7 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CompressedImage, Image
 
-from benchmarks.node_soak.images import (
-    Answer,
-    Template,
-    compressed_templates,
-    frame_id,
-    number_of,
-    raw_templates,
-)
+from benchmarks.node_soak.images import Answer, Template, compressed_templates, frame_id, number_of, raw_templates
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.measuring.agreement import golden_frames
 

@@ -89,15 +89,7 @@ class Shared:
         parameters = Parameters(node, CAPTION_NODE_PARAMETERS)
         self.captioner = GatedCaptioner()
         self.worker = Worker(node, parameters)
-        self.front, self.rear = (
-            Camera(
-                node,
-                name,
-                parameters,
-                self.worker.request_turn,
-            )
-            for name in ("front", "rear")
-        )
+        self.front, self.rear = (Camera(node, name, parameters, self.worker.request_turn) for name in ("front", "rear"))
         self.cameras = (self.front, self.rear)
         self.recorders = {camera: Recorder() for camera in self.cameras}
         for camera, recorder in self.recorders.items():
@@ -177,9 +169,7 @@ def test_a_camera_that_waits_for_its_detections_does_not_hold_up_another_one(
     assert shared.texts(shared.front) == ["shade 10"] * MAX_UNFINISHED + ["shade 102"], "then the newest one"
 
 
-def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(
-    shared: Shared,
-) -> None:
+def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared: Shared) -> None:
     shared.set(trigger="change")
     shared.captioner.open()
     for shade in (100, 101, 99, 150, 152, 148, 66, 66, 100):  # the engine fails on 66
@@ -199,9 +189,7 @@ def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(
     assert shared.front.statistics.summary().answers[Caption.STATUS_OK] == 4
 
 
-def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(
-    shared: Shared,
-) -> None:
+def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(shared: Shared) -> None:
     shared.set(trigger="change")
     shared.captioner.open()
     for shade in range(100, 131, 3):
@@ -210,9 +198,7 @@ def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(
     assert shared.texts(shared.front) == ["shade 100", "shade 112", "shade 124"]
 
 
-def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(
-    shared: Shared,
-) -> None:
+def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(shared: Shared) -> None:
     shared.set(trigger="change")
     shared.put(shared.front, 100)
     wait_for(lambda: shared.captioner.begun == [100])

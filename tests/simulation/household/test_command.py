@@ -51,24 +51,8 @@ def test_without_blender_the_error_names_what_to_install(
 
 @pytest.mark.needs_bpy
 def test_a_rendered_frame_has_an_image_and_a_mask_that_agrees_with_its_labels(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "simulation.household",
-        "-o",
-        str(tmp_path),
-        "--sequences",
-        "1",
-        "--frames",
-        "1",
-        "--size",
-        "96",
-        "72",
-        "--samples",
-        "2",
-        "--processes",
-        "1",
-    ]
+    options = "--sequences 1 --frames 1 --size 96 72 --samples 2 --processes 1"
+    command = [sys.executable, "-m", "simulation.household", "-o", str(tmp_path), *options.split()]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "1 frames rendered, 0 were there" in done.stdout

@@ -91,9 +91,9 @@ def test_scene_follows_from_its_seed(kind: str, scene_of: SceneOf) -> None:
     ],
 )
 def test_rooms_have_their_typical_objects(kind: str, names: set[str], scene_of: SceneOf) -> None:
-    found = [{placed.mesh.class_name for placed in scene_of(kind, seed).objects} for seed in range(8)]
+    found = [{placed.mesh.class_name for placed in scene_of(kind, seed).objects} for seed in range(4)]
     for name in names:
-        assert sum(name in classes for classes in found) >= 6, name
+        assert sum(name in classes for classes in found) >= 3, name
 
 
 def test_small_objects_stand_on_furniture(scene_of: SceneOf) -> None:
