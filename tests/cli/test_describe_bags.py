@@ -108,8 +108,9 @@ def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(
     assert contents(tmp_path / "cluster") == two
 
 
+@pytest.mark.long
 def test_a_process_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
-    bag = write_bag(tmp_path / "run", CAMERAS, count=40)
+    bag = write_bag(tmp_path / "run", CAMERAS, count=60)
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
     output = tmp_path / "killed" / "out.mcap"

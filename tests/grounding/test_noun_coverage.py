@@ -164,6 +164,8 @@ def test_scores_keep_to_their_ranges_and_add_up(coverage: NounCoverage, words: l
         ("a sofa or a couch near a fridge", ("couch", "refrigerator", "oven")),
         ("a kitten is a pet", ("horse", "cat", "dog")),
         ("a lamp in a room beside a shirt", ("room", "jacket", "lamp")),
+        ("a dog on a couch", ()),
+        ("", ("dog", "couch")),
     ],
 )
 def test_node_command_line_and_benchmark_name_and_miss_the_same_classes(
@@ -178,6 +180,7 @@ def test_node_command_line_and_benchmark_name_and_miss_the_same_classes(
     tally.add("sequence", caption, sized)
     report = tally.report()
     assert grounding.missed_classes == result.missed_classes
+    assert grounding.coverage == result.coverage, "the measure of the paper, which does not know the table of words"
     assert {statistics.class_name for statistics in report.classes if statistics.missed} == set(result.missed_classes)
     assert grounding.unsupported_nouns == result.unsupported_nouns
     assert grounding.noun_support == result.noun_support == report.overall.noun_support

@@ -171,13 +171,6 @@ def test_without_objects_the_words_show_where_they_looked() -> None:
     )
 
 
-def test_five_hundred_objects_are_drawn() -> None:
-    image_bgr = noise(480, 640)
-    objects = [("dog" if i % 2 else "oven", i / 500, (i, i % 400, i + 40.0, i % 400 + 50.0)) for i in range(500)]
-    overlay = draw_overlay(image_bgr, sentence(*objects), None, grounding(("dog", 1, 1)))
-    assert overlay.shape[1] == 640
-
-
 def test_objects_are_framed_too() -> None:
     image_bgr = np.full((480, 640, 3), 90, np.uint8)
     with_object = draw_overlay(image_bgr, caption([], [("person", 0.9, (100, 100, 300, 400))]))
@@ -246,12 +239,6 @@ def test_a_very_long_caption_is_wrapped_and_then_cut() -> None:
     assert heights[0] < heights[1] < heights[2] == heights[3]
 
 
-def test_a_word_wider_than_the_frame_is_cut() -> None:
-    image_bgr = noise(224, 224)
-    overlay = draw_overlay(image_bgr, caption([("donaudampfschiff" * 20, 0.5, (0, 0, 50, 50))]))
-    assert overlay.shape[1] == 224
-
-
 def test_a_narrow_frame_keeps_its_place_and_gets_a_readable_strip() -> None:
     image_bgr = noise(30, 40)
     overlay = draw_overlay(image_bgr, caption([]))
@@ -259,9 +246,20 @@ def test_a_narrow_frame_keeps_its_place_and_gets_a_readable_strip() -> None:
     np.testing.assert_array_equal(overlay[:30, :40], image_bgr)
 
 
-def test_characters_that_the_font_lacks_do_no_harm() -> None:
-    image_bgr = noise(240, 320)
-    overlay = draw_overlay(image_bgr, caption([("café", 0.5, (0, 0, 9, 9))]), "厨房\n\tkamera\x00")
+MANY = [("dog" if i % 2 else "oven", i / 500, (i, i % 400, i + 40.0, i % 400 + 50.0)) for i in range(500)]
+
+
+@pytest.mark.parametrize(
+    "spoken",
+    [
+        caption([("café", 0.5, (0, 0, 9, 9))]),
+        caption([("donaudampfschiff" * 20, 0.5, (0, 0, 50, 50))]),
+        sentence(*MANY),
+    ],
+    ids=["letters that the font lacks", "a word wider than the frame", "five hundred objects"],
+)
+def test_whatever_a_caption_holds_the_overlay_is_as_wide_as_the_frame(spoken: SimpleNamespace) -> None:
+    overlay = draw_overlay(noise(240, 320), spoken, "厨房\n\tkamera\x00", grounding(("dog", 1, 1)))
     assert overlay.shape[1] == 320
 
 
