@@ -68,11 +68,11 @@ def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(
     ]
     measures = dict(zip(*(page.locator(f"#measures {tag}").all_text_contents() for tag in ("dt", "dd")), strict=True))
     assert measures["Coverage"] == measures["Nouns supported"] == "0.50"
-    assert (measures["From camera to caption"], measures["Model"]) == ("100 ms", "small")
+    assert (measures["Camera to caption"], measures["Model"]) == ("100 ms", "small")
     assert page.locator("#objects small").all_text_contents() == ["90 %", "50 %, not named"]
     assert [node.get_attribute("aria-label") for node in page.locator("#charts svg").all()] == [
         f"{name} over the last two minutes: from {low} to {low}"
-        for name, low in (("Coverage", "0.50"), ("From camera to caption", "100 ms"))
+        for name, low in (("Coverage", "0.50"), ("Camera to caption", "100 ms"))
     ]
     # Boxes stand where the picture is, also where the window limits its height.
     page.set_viewport_size({"width": 1200, "height": 300})
@@ -227,7 +227,7 @@ def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub: Hub, serve
     hub.publish(replace(live, caption=caption, grounding=grounding, status_message=message))
     expect(page.locator("#words")).to_have_text(word)
     expect(page.locator("#alternatives bdi").last).to_have_text(other)
-    expect(page.locator("#notice")).to_have_text(message)
+    expect(page.locator("#notice")).to_contain_text(message)
     assert page.locator("#view .labels span").text_content() == name
     page.locator("#words button").hover()
     expect(page.locator("#detail")).to_contain_text(word)

@@ -112,7 +112,7 @@ def test_all_cameras_are_a_grid_that_tells_a_dead_node_from_a_dead_camera(
     expect(tiles).to_have_count(4)
     stood = [
         ("front", "live", "Live", "now", ""),
-        ("left", "silent", "No captions", "46 min ago", "no image on /left/image for 2760.0 s"),
+        ("left", "silent", "No captions", "46 min ago", "No image on /left/image for 2760.0 s"),
         ("rear", "gone", "Node silent", "46 min ago", "The caption node has stopped sending diagnostics"),
         ("right", "gone", "Gone", "46 min ago", "/right has no publisher any more"),
     ]
@@ -133,7 +133,7 @@ def test_all_cameras_are_a_grid_that_tells_a_dead_node_from_a_dead_camera(
     expect(page.locator("#state-label")).to_have_text("No captions")
     expect(page.locator("#state-age")).to_have_text("46 min ago")
     expect(page.locator("#notice")).to_contain_text("No caption since")
-    expect(page.locator("#notice")).to_contain_text("no image on /left/image for 2760.0 s")
+    expect(page.locator("#notice")).to_contain_text("No image on /left/image for 2760.0 s")
     assert faults(page) == []
     page.reload()
     expect(page.locator("#words")).to_have_text("a dog on a mat")
@@ -153,12 +153,12 @@ def test_a_notice_is_read_out_when_its_meaning_changes(hub: Hub, server: PageSer
         " new MutationObserver(() => told.push(region.textContent)).observe(region, {childList: true}); }"
     )
     for age in ("7.7", "8.7", "9.7"):
-        message = f"no image on /front/image for {age} s"
+        message = f"No image on /front/image for {age} s"
         hub.update_status(status_json([summary("front", health=Health.ERROR, health_message=message)], [], {}))
         expect(page.locator("#notice")).to_contain_text(message)
     told = page.evaluate("told")
     assert len(told) == 1
-    assert "no image on /front/image for 7.7 s" in told[0]
+    assert "No image on /front/image for 7.7 s" in told[0]
 
 
 def test_a_pause_is_of_the_view_that_is_seen(hub: Hub, server: PageServer, open_page: Open) -> None:

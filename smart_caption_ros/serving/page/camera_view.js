@@ -2,7 +2,7 @@
 
 import { Announcer } from "./announcer.js";
 import { Chart } from "./chart.js";
-import { byId, element, matchChildren, setCommands, setText, visible } from "./elements.js";
+import { byId, element, matchChildren, sentence, setCommands, setText, visible } from "./elements.js";
 import { coloursOf, Links } from "./links.js";
 import { Picture } from "./picture.js";
 import { Scrub } from "./scrub.js";
@@ -15,7 +15,7 @@ export class CameraView {
   #scrub;
   #announcer = new Announcer(byId("announcement"), byId("announce"));
   #coverage = new Chart(byId("charts"), "Coverage", (value) => value.toFixed(2), 1);
-  #delay = new Chart(byId("charts"), "From camera to caption", milliseconds);
+  #delay = new Chart(byId("charts"), "Camera to caption", milliseconds);
   #onChange;
   #known = null;
   #shown = null;
@@ -96,7 +96,7 @@ export class CameraView {
       ["Coverage", figure(coverage.value)],
       ["Nouns supported", figure(coverage.noun_support)],
       ["Confidence", figure(caption.confidence)],
-      ["From camera to caption", figure(caption.age_ms, milliseconds)],
+      ["Camera to caption", figure(caption.age_ms, milliseconds)],
       ["Time to caption", figure(caption.total_ms, milliseconds)],
       ["Captions a second", status ? figure(status.rate_hz, (it) => it.toFixed(1)) : "–"],
       ["Frames dropped", status ? String(status.dropped) : "–"],
@@ -115,8 +115,8 @@ export class CameraView {
     const parts = [];
     const known = this.#known;
     if (known?.caption && (state === "silent" || state === "gone")) parts.push(`No caption since ${known.caption.time}.`);
-    if (known?.status?.note) parts.push(known.status.note);
-    else if (caption?.message) parts.push(caption.message);
+    if (known?.status?.note) parts.push(sentence(known.status.note));
+    else if (caption?.message) parts.push(sentence(caption.message));
     if (note) parts.push(note);
     const text = state === "unknown" ? "" : parts.join(" ");
     setText(byId("notice"), text);

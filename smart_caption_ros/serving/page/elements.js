@@ -46,6 +46,9 @@ export function visible(text) {
     });
 }
 
+// A text with a capital letter and a full stop.
+export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}`.replace(/\.?$/u, ".") : "");
+
 // A value that the browser keeps; storage may be switched off.
 export function stored(key, value) {
   try {

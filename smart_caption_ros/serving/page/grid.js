@@ -1,6 +1,6 @@
 // All cameras at once: a tile each, with its frame, the boxes of what the caption names, its state, age and caption.
 
-import { byId, element, setText } from "./elements.js";
+import { byId, element, sentence, setText } from "./elements.js";
 import { coloursOf, writeWords } from "./links.js";
 import { Picture } from "./picture.js";
 import { ago, seconds, stateOf } from "./state.js";
@@ -90,6 +90,6 @@ class Tile {
     this.item.dataset.state = state;
     setText(this.#label, label);
     setText(this.#age, this.#shown ? ago(now - this.#shown.at) : "");
-    setText(this.#note, this.known.status?.note || (this.#shown?.message ?? ""));
+    setText(this.#note, sentence(this.known.status?.note || (this.#shown?.message ?? "")));
   }
 }

@@ -2,7 +2,7 @@
 //
 // The address has the whole view, so that a link opens it again: #before?words=cup&camera=front&id=1790000000000
 
-import { element, matchChildren, setText } from "./elements.js";
+import { element, matchChildren, sentence, setText } from "./elements.js";
 import { coloursOf, Links } from "./links.js";
 import { Picture } from "./picture.js";
 
@@ -328,4 +328,3 @@ function localDay(milliseconds) {
 
 const dayName = (milliseconds) => new Date(milliseconds).toLocaleDateString([], { dateStyle: "full" });
 const timeOf = (milliseconds) => new Date(milliseconds).toLocaleTimeString([], { timeStyle: "medium" });
-const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}`.replace(/\.?$/u, ".") : "");
