@@ -39,7 +39,8 @@ def serve(
     engine: Annotated[str, typer.Option(help="Engine that runs the bundle.")] = "onnxruntime-cpu",
     threads: Annotated[int, typer.Option(min=1, help="CPU threads of the engine.")] = 1,
     source: Annotated[str, typer.Option(help="Frames to caption.")] = "sample:household",
-    rate: Annotated[float, typer.Option(min=0.1, max=100.0, help="Frames per second.")] = 5.0,
+    cameras: Annotated[int, typer.Option(min=1, max=9, help="Cameras, each of which gets the source.")] = 1,
+    rate: Annotated[float, typer.Option(min=0.1, max=100.0, help="Frames per second of a camera.")] = 5.0,
     browsers: Annotated[int, typer.Option(min=1, help="Number of browsers.")] = 20,
     stalled: Annotated[int, typer.Option(min=0, help="How many of them stop reading.")] = 3,
     seconds: Annotated[float, typer.Option(min=1.0, help="Duration of each measurement in seconds.")] = 15.0,
@@ -56,7 +57,7 @@ def serve(
     for number in range(rounds):
         for name, load in loads.items():
             print(f"measuring: {name}, round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-            runs[name].append(measure_load(captioner, coverage, source, rate, load, seconds))
+            runs[name].append(measure_load(captioner, coverage, source, rate, load, seconds, cameras))
     medians = {name: medians_of(found) for name, found in runs.items()}
     result = {
         **describe_environment(seed=0),
@@ -64,6 +65,7 @@ def serve(
         "engine": captioner.engine,
         "threads": threads,
         "source": source,
+        "cameras": cameras,
         "rate_hz": rate,
         "seconds": seconds,
         "stalled": loads[f"{browsers} browsers"].stalled,
@@ -79,7 +81,13 @@ def main() -> int:
 
 
 def measure_load(
-    captioner: Captioner, coverage: NounCoverage | None, source: str, rate_hz: float, load: Load, seconds: float
+    captioner: Captioner,
+    coverage: NounCoverage | None,
+    source: str,
+    rate_hz: float,
+    load: Load,
+    seconds: float,
+    cameras: int = 1,
 ) -> dict[str, Any]:
     """Caption a source while browsers look.
 
@@ -87,9 +95,10 @@ def measure_load(
         captioner: used by one feed at a time.
         coverage: matches nouns with objects; None leaves that out.
         source: frames without stamps, which repeat.
-        rate_hz: frames per second at most; each frame waits until the one before it was captioned.
+        rate_hz: frames per second of a camera at most; each frame waits until the one before it was captioned.
         load: the browsers.
         seconds: duration.
+        cameras: their number; all have this source.
 
     Returns:
         Captions a second; age of the captions when they are complete, milliseconds; CPU time of this process a caption;
@@ -102,7 +111,13 @@ def measure_load(
         server = stack.enter_context(PageServer(hub, Access.of()))
         crowd = stack.enter_context(closing(Crowd(server.port, load)))
         feed = stack.enter_context(
-            SourceFeed({"camera": open_source(source)}, captioner, coverage, interval_s=1 / rate_hz, loop=True)
+            SourceFeed(
+                {f"camera {number}": open_source(source) for number in range(cameras)},
+                captioner,
+                coverage,
+                interval_s=1 / rate_hz,
+                loop=True,
+            )
         )
         _pass_on(feed, hub, WARM_UP_S)
         crowd.forget()

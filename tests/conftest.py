@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, settings
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"))
@@ -30,6 +33,19 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # A busy machine must not fail tests.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """Chromium, where playwright and Chromium are there."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("needs Chromium: apt install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(autouse=True)

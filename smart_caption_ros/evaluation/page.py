@@ -24,7 +24,9 @@ _CLASSES_SHOWN = 40
 _NEAR_MISSES_SHOWN = 15
 # Distinguishable with colour vision deficiency (Okabe and Ito, 2008) and on photographs.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7a52cc", "#56b4e9", "#8c510a")
-_GREY = "#9aa0a8"
+# Of boxes, their labels and the nouns: bright, because dark text stands on them; as on the page of `serve`.
+_BOX_COLOURS = ("#62beff", "#ff9d5c", "#55d6a4", "#ff86be", "#bea6ff", "#f2d64b")
+_GREY = "#c3c6cb"
 _TEMPLATE = Path(__file__).resolve().parent / "templates" / "coverage_page.html"
 
 
@@ -51,11 +53,12 @@ class Drawing:
     label_x: float
     label_y: float
     """Baseline of the text."""
+    label_width: float
 
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a caption; underlined if it has a colour."""
+    """A piece of a caption; on its colour if it has one."""
 
     text: str
     colour: str = ""
@@ -113,7 +116,7 @@ def picture(
     jpeg = encode_picture(resize_image(image_bgr, size), ".jpg", _JPEG_QUALITY)
     label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
     named = dict.fromkeys(match.class_name for match in result.support)
-    colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(named)}
+    colours = {name: _BOX_COLOURS[number % len(_BOX_COLOURS)] for number, name in enumerate(named)}
     return Picture(
         name=name,
         data_uri="data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii"),
@@ -193,7 +196,7 @@ def _drawings(
         if label:
             taken.append((x, y, length))
         colour = colours.get(target.class_name, _GREY)
-        drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y))
+        drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y, length))
     return tuple(drawings)
 
 
@@ -209,7 +212,7 @@ def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> 
 
 
 def _plot(reports: Sequence[CoverageReport]) -> dict[str, Any]:
-    """Lay out coverage (linear, ticks at tenths) against the area threshold (linear), in SVG units.
+    """Lay out coverage (linear from 0, ticks at tenths) against the area threshold (linear), in SVG units.
 
     Returns:
         The sizes of the plot, ``ticks_x`` and ``ticks_y`` (place and label), and ``lines``: for each report its points,
@@ -217,14 +220,13 @@ def _plot(reports: Sequence[CoverageReport]) -> dict[str, Any]:
     """
     left, right, top, bottom = 52, 620, 16, 270
     values = [value for report in reports for value in report.overall.coverage.values() if value is not None]
-    lowest = max(0, int(10 * min(values, default=0.0)) - 1)
     highest = min(10, int(10 * max(values, default=1.0)) + 1)
 
     def x(threshold: float) -> float:
         return round(left + (right - left - 30) * threshold / AREA_THRESHOLDS[-1], 1)
 
     def y(value: float) -> float:
-        return round(bottom - (bottom - top) * (10 * value - lowest) / (highest - lowest), 1)
+        return round(bottom - (bottom - top) * 10 * value / highest, 1)
 
     lines = [
         [
@@ -241,7 +243,7 @@ def _plot(reports: Sequence[CoverageReport]) -> dict[str, Any]:
         "right": right,
         "bottom": bottom,
         "ticks_x": [(x(threshold), f"> {100 * threshold:g} %") for threshold in AREA_THRESHOLDS],
-        "ticks_y": [(y(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(lowest, highest + 1)],
+        "ticks_y": [(y(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(highest + 1)],
         "lines": lines,
     }
 

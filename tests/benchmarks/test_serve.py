@@ -19,7 +19,7 @@ def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(
     alone = serve.measure_load(captioner, None, "sample:household", 20.0, Load(0, 0), 0.5)
     assert alone["captions_per_second"] > 0
     assert alone["frames_encoded_per_caption"] == 0, "nobody looks"
-    watched = serve.measure_load(captioner, None, "sample:household", 20.0, Load(3, 1), 1.0)
+    watched = serve.measure_load(captioner, None, "sample:household", 20.0, Load(3, 1), 1.0, 2)
     assert watched["captions_per_second"] > 0
     assert watched["frames_per_second_and_browser"] > 0
     assert watched["frame_age_in_browser_ms"]["p50"] > 0

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -14,6 +16,9 @@ import pytest
 from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, Column, Picture, coverage_page, picture
 from smart_caption_ros.evaluation.report import CoverageReport, CoverageTally
 from smart_caption_ros.grounding import NounCoverage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
     assert colours[(10, 60)] == colours[(100, 40)] == noun.colour
     assert colours[(80, 20)] != noun.colour
     elements = Elements(coverage_page("t", {}, [column(coverage, "a", [drawn])]))
-    assert elements.all("u", style=f"color: {noun.colour}")
+    assert elements.all("u", style=f"background: {noun.colour}")
     assert len(elements.all("rect", stroke=colours[(80, 20)])) == 2  # among the best and among the worst
     assert drawn.missed == ("couch",)
 
@@ -156,3 +161,22 @@ def test_an_empty_caption_is_shown_as_none(coverage: NounCoverage) -> None:
     image = np.zeros((50, 50, 3), np.uint8)
     made = picture("0/0", image, [Boxed("cup", (0, 0, 20, 20))], "", coverage.score("", ["cup"]))
     assert "no caption" in coverage_page("t", {}, [column(coverage, "a", [made])])
+
+
+def test_the_page_is_readable_on_a_phone_in_light_and_dark(
+    coverage: NounCoverage, drawn: Picture, browser: "Browser", tmp_path: Path
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    shown = coverage_page("Noun coverage", {"data": "d" * 200}, [column(coverage, "a" * 90, [drawn])])
+    (tmp_path / "page.html").write_text(shown)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto((tmp_path / "page.html").as_uri())
+    backgrounds = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        found = axe.run(page).response["violations"]
+        assert [(it["id"], it["nodes"][0]["failureSummary"]) for it in found] == []
+    assert len(backgrounds) == 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()

@@ -1,8 +1,7 @@
-"""A real browser for the tests of the page: Chromium, where playwright and Chromium are there."""
+"""The page in a real browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -15,18 +14,6 @@ if TYPE_CHECKING:
     from smart_caption_ros.serving import PageServer
 
 Open = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("needs Chromium: apt install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
