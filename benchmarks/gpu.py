@@ -1,21 +1,134 @@
-"""Decoding on a GPU: the published style, a CUDA graph in torch, ONNX Runtime, and the limit of memory bandwidth.
+"""What a GPU does, in one table: ``python -m benchmarks.gpu``. Not run yet: no GPU was available when it was written.
 
-Not run yet: no GPU was available when it was written.
+The tests that need a GPU, images a second and idle share of both phases of training at COCO's extent, and a caption
+through the engines of the robot. :func:`measure_gpu` is the part of :mod:`benchmarks.decode` that compares decoders:
+the published style, a CUDA graph in torch, ONNX Runtime, and the limit of memory bandwidth.
 """
 
 import copy
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.coco_scale import DEFAULT
+from benchmarks.generated_data import DataSize, write_data
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
-from smart_caption_ros.engines import EngineReport, available_engines, create_engine
+from benchmarks.training import measured_phases, on_data, seconds_per_step
+from smart_caption_ros.captioning import Captioner as BundleCaptioner
+from smart_caption_ros.engines import EngineError, EngineReport, available_engines, create_engine
+from training.command_line import run_command
+from training.configs.schema import ExperimentConfig
+from training.engine.distributed import DeviceError, Processes, choose_device
+from training.engine.precision import choose_precision
+from training.engine.trainer import Trainer
+from training.errors import ConfigError
 from training.models.captioner import Captioner, Visual
 from training.models.smart import Smart
+from training.paths import CHECKOUT
+
+ENGINES = ("onnxruntime-cuda", "onnxruntime-tensorrt", "tensorrt")
+_SETTLING_STEPS = 20
+_PROFILED_STEPS = 10
+
+
+def gpu(
+    config: Annotated[Path, typer.Argument(help="Experiment file on stored features.")] = DEFAULT,
+    steps: Annotated[int, typer.Option(min=1, help="Measured steps of each phase.")] = 100,
+    rounds: Annotated[int, typer.Option(min=1, help="Captions of each engine.")] = 50,
+) -> None:
+    """Print one table of what this machine's GPU does: tests, training, and captions by engine."""
+    card = choose_device("cuda")
+    rows = {"tests that need a GPU": gpu_tests(), **training_rows(config, card, steps), **engine_rows(rounds)}
+    Console().print(table_of(torch.cuda.get_device_name(card), rows))
+
+
+def main() -> int:
+    return run_command(gpu, "python -m benchmarks.gpu", (ConfigError, DeviceError))
+
+
+def table_of(title: str, rows: Mapping[str, str]) -> Table:
+    """Make the table of the measurements."""
+    table = Table("measurement", "result", title=title)
+    for name, result in rows.items():
+        table.add_row(name, result)
+    return table
+
+
+def gpu_tests() -> str:
+    """Run the tests that need a GPU, and return pytest's last line."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "needs_gpu", "tests"]
+    said = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True).stdout.strip().splitlines()
+    return said[-1] if said else "pytest said nothing"
+
+
+def training_rows(config: Path, card: torch.device, steps: int) -> dict[str, str]:
+    """Measure images a second of each phase of an experiment, and the share of the time in which the GPU is idle."""
+    rows = {}
+    with tempfile.TemporaryDirectory(prefix="benchmarks-gpu-") as name:
+        data = Path(name, "data")
+        data.mkdir()
+        batches = steps + _SETTLING_STEPS + 2
+        phases = measured_phases(config)
+        images = max(experiment.phases[0].images_per_batch * batches for experiment in phases.values())
+        section = write_data(data, DataSize(images, 10_000, 50, 2048), 0, photographs=False)
+        for kind, experiment in phases.items():
+            precision = choose_precision(experiment, card).precision
+            chosen = replace(on_data(experiment, section), precision=precision, checkpoint_minutes=1e6)
+            step_s = seconds_per_step(_trainer(chosen, data, card).run, _SETTLING_STEPS, steps, card)
+            speed = chosen.phases[0].images_per_batch / step_s
+            idle = idle_share(_trainer(chosen, data, card), card)
+            rows[f"{kind}, {precision}"] = f"{speed:.0f} images (or pairs) a second, idle {idle:.0%} of the time"
+    return rows
+
+
+def _trainer(experiment: ExperimentConfig, data: Path, card: torch.device) -> Trainer:
+    return Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(card))
+
+
+def idle_share(trainer: Trainer, card: torch.device) -> float:
+    """Measure the share of the time of some steps in which no kernel runs."""
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        step_s = seconds_per_step(trainer.run, _SETTLING_STEPS, _PROFILED_STEPS, card)
+    busy = sum(entry.self_device_time_total for entry in profiled.key_averages()) / 1e6
+    steps = 1 + _SETTLING_STEPS + _PROFILED_STEPS
+    return max(0.0, 1 - busy / (steps * step_s))
+
+
+def engine_rows(rounds: int) -> dict[str, str]:
+    """Time a caption of the default bundle by each engine that uses a GPU."""
+    reports = {report.name: report for report in available_engines()}
+    frame = np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8)
+    rows = {}
+    for name in ENGINES:
+        row = f"caption, {name}"
+        if not reports[name].available:
+            rows[row] = f"not available: {reports[name].detail}"
+            continue
+        try:
+            captioner = BundleCaptioner.from_bundle(engine=name)
+            captioner.warm_up()
+            taken = []
+            for _ in range(rounds):
+                started = time.perf_counter()
+                captioner.caption(frame)
+                taken.append(time.perf_counter() - started)
+            rows[row] = f"{1e3 * statistics.median(taken):.1f} ms"
+        except EngineError as error:
+            rows[row] = f"failed: {error}"
+    return rows
 
 
 def measure_gpu(
@@ -94,3 +207,7 @@ def _bytes_per_second(card: torch.device) -> float:
     source = torch.empty(1 << 30, dtype=torch.uint8, device=card)
     target = torch.empty_like(source)
     return 2 * source.numel() / (_wall_ms(lambda: target.copy_(source), 10) / 1e3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

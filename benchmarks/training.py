@@ -135,7 +135,7 @@ def measure(
         for kind, experiment in chosen.items():
             print(f"benchmarks.training: {kind}", file=sys.stderr, flush=True)
             try:
-                result["phases"][kind] = _measure_phase(_on_data(experiment, section), data, where, extent, published)
+                result["phases"][kind] = _measure_phase(on_data(experiment, section), data, where, extent, published)
             except BackboneError as error:
                 print(f"benchmarks.training: {kind} is left out: {error}", file=sys.stderr)
     report(result, json_file)
@@ -191,7 +191,7 @@ def _choose(known: Mapping[str, ExperimentConfig], kinds: Sequence[str] | None) 
     return {kind: known[kind] for kind in kinds or known}
 
 
-def _on_data(experiment: ExperimentConfig, section: Mapping[str, Any]) -> ExperimentConfig:
+def on_data(experiment: ExperimentConfig, section: Mapping[str, Any]) -> ExperimentConfig:
     """Replace the data of an experiment by generated data."""
     lengths = {key: getattr(experiment.data, key) for key in ("max_words", "max_caption_words")}
     return replace(experiment, data=DataConfig(**section, **lengths))
@@ -258,7 +258,13 @@ def _taught(experiment: ExperimentConfig, data: Path, device: torch.device, step
     return copy.deepcopy(trainer.captioning.trained.captioner.state_dict())
 
 
-def seconds_per_step(run: Callable[[], None], settling_steps: int, steps: int, device: torch.device) -> float:
+def seconds_per_step(
+    run: Callable[[], None],
+    settling_steps: int,
+    steps: int,
+    device: torch.device,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Measure the mean time of optimizer steps, seconds.
 
     Args:
@@ -266,6 +272,7 @@ def seconds_per_step(run: Callable[[], None], settling_steps: int, steps: int, d
         settling_steps: steps after the first one that are not measured.
         steps: measured steps.
         device: that computes.
+        clock: in seconds.
 
     Raises:
         RuntimeError: the run ended before.
@@ -279,7 +286,7 @@ def seconds_per_step(run: Callable[[], None], settling_steps: int, steps: int, d
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
             if done == 1 + settling_steps:
-                began = time.perf_counter()
+                began = clock()
             else:
                 raise _EnoughStepsError
 
@@ -287,7 +294,7 @@ def seconds_per_step(run: Callable[[], None], settling_steps: int, steps: int, d
     try:
         run()
     except _EnoughStepsError:
-        return (time.perf_counter() - began) / steps
+        return (clock() - began) / steps
     finally:
         hook.remove()
     raise RuntimeError("the run ended before its steps were measured: it has too few images")

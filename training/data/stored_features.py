@@ -147,7 +147,7 @@ def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool
         name = family.__name__ if isinstance(family, type) else type(family).__name__
         raise DataError(
             f"features of image {image} have no boxes, or boxes in pixels without image_w and image_h, and "
-            f"{name} needs boxes; add them to the file (docs/data.md), or train another family"
+            f"{name} needs boxes; add them to the file or give image_sizes (docs/data.md), or train another family"
         )
 
 

@@ -1,0 +1,169 @@
+"""An epoch of COCO, extrapolated from some steps on generated features: ``python -m benchmarks.coco_scale [CONFIG]``.
+
+Captions and features have the extent of Karpathy's training split: 113,287 images, five captions each, 50 regions of
+2048 float16. The features of 500 images are distinct and lie in the page cache, so reading them measures no disk.
+"""
+
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.environment import describe_environment, report
+from benchmarks.generated_data import STORE, DataSize, write_data
+from benchmarks.process_use import resident_mb
+from benchmarks.training import measured_phases, on_data, seconds_per_step
+from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
+from training.configs.schema import ExperimentConfig
+from training.data.feature_store import FeatureStore
+from training.data.loading import load_ahead
+from training.data.stored_features import open_batches
+from training.engine.distributed import DeviceError, Processes, choose_device
+from training.engine.precision import choose_precision
+from training.engine.trainer import Trainer
+from training.errors import ConfigError
+from training.models.captioner import Captioner
+from training.paths import CHECKOUT
+
+IMAGES = 113_287
+"""Images of Karpathy's training split."""
+DEFAULT = CHECKOUT / "training" / "configs" / "smart_coco.yaml"
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mkldnn", "scaled_dot_product", "linear", "gemm", "cutlass")
+"""Parts of the names of operators that are products of matrices."""
+_PROFILED_STEPS = 3
+_BATCH = 50
+"""Images of a batch that the loader reads."""
+
+
+def coco_scale(
+    config: Annotated[Path, typer.Argument(help="Experiment file on stored features.")] = DEFAULT,
+    steps: Annotated[int, typer.Option(min=1, help="Measured steps of each phase.")] = 500,
+    settle: Annotated[int, typer.Option(min=0, help="Steps before them, not measured.")] = 10,
+    images: Annotated[int, typer.Option(min=1, help="Images of the corpus.")] = IMAGES,
+    regions: Annotated[int, typer.Option(min=1, help="Regions of an image.")] = 50,
+    width: Annotated[int, typer.Option(min=1, help="Width of a region.")] = 2048,
+    words: Annotated[int, typer.Option(min=5, help="Words of the vocabulary.")] = 10_000,
+    loader_seconds: Annotated[float, typer.Option(help="Time for which each loader reads.")] = 3.0,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+    json_file: JsonOption = None,
+) -> None:
+    """Extrapolate an epoch of each phase at COCO's extent, and measure the loader alone.
+
+    For each phase: milliseconds a step, hours an epoch, the share of the time in products of matrices, and the memory
+    of the process. On a CPU time is processor time, divided by the number of threads, which other load on the machine
+    does not change; on a GPU it is wall time. Sampled captions have the greatest length, because nothing has been
+    learned. For the loader: images a second of wall time by processes and threads.
+    """
+    where = choose_device(device)
+    if threads:
+        torch.set_num_threads(threads)
+    size = DataSize(images, words, regions, width)
+    result: dict[str, Any] = {
+        **describe_environment(0),
+        "device": torch.cuda.get_device_name(where) if where.type == "cuda" else "CPU",
+        "threads": torch.get_num_threads(),
+        "experiment": config.stem,
+        "data": asdict(size),
+        "measured_steps": steps,
+        "phases": {},
+    }
+    with tempfile.TemporaryDirectory(prefix="benchmarks-coco-scale-") as name:
+        data = Path(name, "data")
+        data.mkdir()
+        section = write_data(data, size, 0, photographs=False)
+        for kind, experiment in measured_phases(config).items():
+            print(f"benchmarks.coco_scale: {kind}", file=sys.stderr, flush=True)
+            precision = choose_precision(experiment, where).precision
+            experiment = replace(on_data(experiment, section), precision=precision, checkpoint_minutes=1e6)
+            result["phases"][kind] = {"precision": precision, **phase_of(experiment, data, where, steps, settle)}
+        result["loader_images_per_second"] = loader_speeds(data / STORE, images, loader_seconds)
+    report(result, json_file)
+
+
+def main() -> int:
+    return run_command(coco_scale, "python -m benchmarks.coco_scale", (ConfigError, DeviceError))
+
+
+def phase_of(experiment: ExperimentConfig, data: Path, device: torch.device, steps: int, settle: int) -> dict[str, Any]:
+    """Measure the steps of an experiment's only phase."""
+    begun = time.perf_counter()
+    trainer = Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
+    prepared = time.perf_counter() - begun
+    epoch_steps = trainer.plan.steps[0]
+    measured = min(steps, epoch_steps - settle - 1)
+    if device.type == "cpu":
+        step_s = seconds_per_step(trainer.run, settle, measured, device, time.process_time) / torch.get_num_threads()
+    else:
+        step_s = seconds_per_step(trainer.run, settle, measured, device)
+    memory = resident_mb()
+    again = Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
+    return {
+        "preparation_s": round(prepared, 1),
+        "step_ms": round(1e3 * step_s, 1),
+        "steps_per_epoch": epoch_steps,
+        "hours_per_epoch": round(epoch_steps * step_s / 3600, 2),
+        "images_per_second": round(experiment.phases[0].images_per_batch / step_s, 1),
+        "share_of_products": share_of_products(lambda: seconds_per_step(again.run, 1, _PROFILED_STEPS, device)),
+        "memory_mb": {name: memory[name] for name in ("private", "peak")},
+    }
+
+
+def share_of_products(run: Callable[[], object]) -> float:
+    """Measure the share of the time in operators that are products of matrices, of that in all operators."""
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
+    with profile(activities=activities) as profiled:
+        run()
+    spent = {
+        entry.key: entry.self_device_time_total if torch.cuda.is_available() else entry.self_cpu_time_total
+        for entry in profiled.key_averages()
+    }
+    products = sum(time for name, time in spent.items() if any(part in name.lower() for part in PRODUCTS))
+    return round(products / max(1.0, sum(spent.values())), 3)
+
+
+def loader_speeds(store: Path, images: int, seconds: float) -> dict[str, float]:
+    """Measure images a second that processes with threads read, by ``PROCESSES x THREADS``."""
+    context = multiprocessing.get_context("spawn")
+    speeds = {}
+    for processes, threads in ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2)):
+        with context.Pool(processes) as pool:
+            tasks = [(store, images, threads, seconds, rank) for rank in range(processes)]
+            speeds[f"{processes} x {threads}"] = round(sum(pool.map(images_per_second, tasks)), 0)
+    return speeds
+
+
+def images_per_second(task: tuple[Path, int, int, float, int]) -> float:
+    """Read batches of random images for some seconds."""
+    store, images, threads, seconds, seed = task
+    torch.set_num_threads(1)
+    batches = open_batches(FeatureStore(store), [str(image) for image in range(images)], Captioner)
+    random = np.random.default_rng(seed)
+
+    def places() -> Sequence[np.ndarray]:
+        return [random.integers(0, images, _BATCH) for _ in range(64)]
+
+    for chosen in places()[:4]:
+        batches.read(chosen)
+    done, begun = 0, time.perf_counter()
+    while time.perf_counter() - begun < seconds:
+        with closing(load_ahead(batches.read, places(), threads)) as read:
+            for batch in read:
+                done += len(batch.values)
+                if time.perf_counter() - begun >= seconds:
+                    break
+    return done / (time.perf_counter() - begun)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
