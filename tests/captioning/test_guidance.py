@@ -39,6 +39,12 @@ def test_captions_are_ranked_by_score_and_guidance_with_all_that_belongs_to_them
     assert ranked["attention"].ravel().tolist() == [2, 0, 1]
 
 
+def test_a_length_penalty_divides_scores_and_guidance() -> None:
+    found = {"words": np.array([[[4, 2, 0, 0], [5, 5, 5, 2]]]), "scores": np.array([[-2.0, -3.0]])}
+    for length_penalty, best in ((0.0, [4, 2, 0, 0]), (1.0, [5, 5, 5, 2])):
+        assert rank_captions(found, biases_of({}), length_penalty)["words"][0, 0].tolist() == best
+
+
 def test_captions_of_equal_rank_keep_their_order() -> None:
     found = {"words": np.array([[[4, 2], [5, 2]]]), "scores": np.array([[-1.0, -1.0]])}
     assert rank_captions(found, biases_of({}))["words"].tolist() == found["words"].tolist()

@@ -394,8 +394,6 @@ class ExperimentConfig:
         check_at_least_1(self, "log_every")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
-        if self.evaluation.repeat_penalty and self.data.tokenizer != "words":
-            raise ValueError("evaluation: repeat_penalty is for captioners of whole words, not for pieces of bpe")
         Search(max_words=self.data.max_words, **self.evaluation.search)  # checks them
         if bool(self.backbone) == bool(self.features):
             raise ValueError("give backbone or features, one of the two")

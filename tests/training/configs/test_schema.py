@@ -44,10 +44,8 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (
-            {"data": {"tokenizer": "bpe", "vocabulary_size": 99}, "evaluation": {"repeat_penalty": 3}},
-            "repeat_penalty is for captioners of whole words",
-        ),
+        ({"evaluation": {"length_penalty": 1.0}}, "length_penalty needs finished apart"),
+        ({"evaluation": {"min_words": 30}}, "min_words 30 is more than max_words 20"),
         ({"nmae": "y"}, "unknown key 'nmae' .did you mean name"),
         ({"family": "smrat"}, "family must be one of smart, .*m2"),
         ({"family": "m2", "model": {"memory_slot": 20}}, "model: unknown key 'memory_slot' .did you mean memory_slots"),
