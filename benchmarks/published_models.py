@@ -191,7 +191,8 @@ def write_model(model: Published, folder: Path) -> None:
     if model.processor == "CLIPImageProcessor":
         processor |= {"size": {"shortest_edge": model.frame}, "do_center_crop": True, "crop_size": size}
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
-    (folder / "generation_config.json").write_text(json.dumps({"min_new_tokens": WORDS - 1, "length_penalty": 0.0}))
+    search = {"max_new_tokens": WORDS, "min_new_tokens": WORDS - 1, "num_beams": BEAMS, "length_penalty": 0.0}
+    (folder / "generation_config.json").write_text(json.dumps(search))
 
 
 def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:
@@ -201,10 +202,10 @@ def import_model(model: Published, folder: Path, bundle: Path, precision: str) -
         ImportFailedError: it failed.
     """
     command = [sys.executable, "-m", "export.import_checkpoint", model.format, str(folder), "-o", str(bundle)]
-    command += ["--beam-size", str(BEAMS), "--max-words", str(WORDS), "--prompt", "", "--precision", precision]
+    command += ["--prompt", "", "--precision", precision, "--check-images", "2"]
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen([*command, "--check-images", "2"], stdout=errors, stderr=errors)
+        process = subprocess.Popen(command, stdout=errors, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
         if status:
             errors.seek(0)
