@@ -25,6 +25,7 @@ import typer
 from benchmarks.environment import describe_environment, report
 from benchmarks.latency import sample_frames
 from benchmarks.timing import measure
+from export.import_checkpoint.text_decoders import special_ids
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
 from smart_caption_ros.measuring.benchmark import measure_start
@@ -34,8 +35,6 @@ ENGINE = "onnxruntime-cpu"
 BEAMS, WORDS = 5, 20
 PRECISIONS = ("float32", "int8")
 _LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
-_END = 102
-"""Id of BERT's [SEP]."""
 
 
 class ImportFailedError(Exception):
@@ -166,22 +165,22 @@ def write_model(model: Published, folder: Path) -> None:
 
     torch.manual_seed(0)
     made = model.build()
-    text = made.config.get_text_config(decoder=True)
+    count = made.config.get_text_config(decoder=True).vocab_size
+    made.config.architectures = [type(made).__name__]
+    frame = special_ids(made.config.to_dict())
     with torch.no_grad():
-        for parameter_name, parameter in made.named_parameters():
-            if parameter_name.endswith(("output.bias", "predictions.bias", "decoder.bias")):
-                parameter[_END] = -30.0  # no caption ends early
+        for name, parameter in made.named_parameters():
+            if name.endswith(("output.bias", "predictions.bias", "decoder.bias")) and len(parameter) == count:
+                parameter[frame.end] = -30.0  # no caption ends early
     made.save_pretrained(folder)
     if model.format == "vision-encoder-decoder":
-        pieces = {f"Ġw{index}": index for index in range(text.vocab_size - 1)} | {"<|endoftext|>": text.vocab_size - 1}
+        pieces = {f"Ġw{index}": index for index in range(count)}
+        pieces = {piece: index for piece, index in pieces.items() if index != frame.end} | {"<|endoftext|>": frame.end}
         (folder / "vocab.json").write_text(json.dumps(pieces))
-        (folder / "merges.txt").write_text("#version: 0.2\n")
     else:
-        words = [f"w{index}" for index in range(text.vocab_size)]
-        words[0], words[100:104] = "[PAD]", ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        words[30522:] = ["[DEC]", "[ENC]"][: text.vocab_size - 30522]
+        words = [f"w{index}" for index in range(count)]
+        words[1], words[frame.padding], words[frame.begin], words[frame.end] = "[UNK]", "[PAD]", "[CLS]", "[SEP]"
         (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
-        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
     size = {"height": model.frame, "width": model.frame}
     processor = {
         "image_processor_type": model.processor, "size": size, "resample": 3, "rescale_factor": 1 / 255,
