@@ -23,7 +23,7 @@ MAX_WORDS = 12
 TINY_TRANSFORMER = {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
 TINY_TEXT_DECODER = {"d_model": 32, "heads": 4, "d_ff": 64, "layers": 2, "dropout": 0.0, "max_length": 54}
 TINY_SIZES: dict[str, dict[str, Any]] = {
-    "blip": {**TINY_TEXT_DECODER, "prompt": [1, 7, 9]},
+    "blip": {**TINY_TEXT_DECODER, "layers": 3, "prompt": [1, 7, 9]},
     "ensemble": {
         "members": [
             {
