@@ -36,7 +36,7 @@ def export(
     int8_layers: Annotated[
         Int8Layers,
         typer.Option(
-            help="For the precision int8: the layers chosen by their effect on Flickr8k's dev captions, or all, as "
+            help="For the precision int8: the layers chosen by their effect on captions of the photographs, or all, as "
             "in a captioner that was trained in 8 bits."
         ),
     ] = "chosen",
@@ -86,14 +86,22 @@ def export(
         bool, typer.Option("--no-static", help="Leave out the form for TensorRT and CUDA graphs.")
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an existing bundle.")] = False,
-    check_images: Annotated[int, typer.Option(min=1, help="Dev photographs to compare with torch.")] = 100,
+    check_images: Annotated[int, typer.Option(min=1, help="Photographs to compare with torch.")] = 100,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Photographs to check the bundle and choose 8-bit layers on (default: the run's dev split, or frames "
+            "that ship).",
+        ),
+    ] = None,
 ) -> None:
     """Export a trained captioner as a bundle and compare its captions with torch's."""
     options = ExportOptions(
         checkpoint=checkpoint, bundle=bundle, name=name, precision=precision, storage=storage,
         int8_weights=int8_weights, int8_layers=int8_layers, beam_size=beam_size, vision_from=vision_from,
         max_words=max_words, image_size=image_size, detector=not no_detector, detector_score=detector_score,
-        guided=not no_guide, static=not no_static, replace=replace, check_images=check_images,
+        guided=not no_guide, static=not no_static, replace=replace, check_images=check_images, calibration=calibration,
         repeat_penalty=repeat_penalty, end_penalty=end_penalty,
     )  # fmt: skip
     written = export_bundle(options)

@@ -1,13 +1,14 @@
 """The graphs of a bundle in the precision and storage that the options ask for."""
 
 import math
+import sys
 from dataclasses import dataclass
 
 import onnx
 
 from export.bundle import ExportError
+from export.calibration import Calibration
 from export.captioner_graph import loop_form, static_form
-from export.dev_split import DevSplit
 from export.options import ExportOptions
 from export.parameter_table import parameter_table
 from export.passes.float16 import to_float16, write_float16
@@ -42,9 +43,11 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     Raises:
         ExportError: no layer can be put in 8 bits, or TensorRT cannot run the static form.
     """
+    _report("exporting the vision graph")
     vision = source.vision_graph()
     trained = source.trained
     max_words = trained.search.max_words
+    _report("tracing the captioner")
     traced = trace_captioner(
         trained.captioner, trained.search, guided=options.guided, same_words=trained.same_words, pieces=trained.pieces
     )
@@ -61,12 +64,13 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     elif options.precision == "int8":
         vocabulary = source.trained.vocabulary
         grid = (*source.grid, source.tokens_before_grid)
-        dev = DevSplit.load(
+        dev = Calibration.load(
             vocabulary, vision, source.preprocessing,
-            lambda tokens: grid_inputs(inputs, tokens, grid, len(vocabulary)),
+            lambda tokens: grid_inputs(inputs, tokens, grid, len(vocabulary)), source.photographs,
         )  # fmt: skip
         choice = _choose_layers(traced, dev, max_words, options.int8_weights or "u8")
         traced = choice.traced
+    _report("joining the graphs")
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:
         graphs[STATIC_GRAPH] = static_form(unrolled, max_words, math.prod(source.grid) + source.tokens_before_grid)
@@ -81,8 +85,13 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     return BundleGraphs(graphs, inputs, parameters, choice)
 
 
-def _choose_layers(traced: TracedCaptioner, dev: DevSplit, max_words: int, weights: str) -> Choice:
-    """Choose the layers in 8 bits by what they do to captions of the dev split.
+def _report(step: str) -> None:
+    """Say what takes long now."""
+    print(f"{step} ...", file=sys.stderr, flush=True)
+
+
+def _choose_layers(traced: TracedCaptioner, dev: Calibration, max_words: int, weights: str) -> Choice:
+    """Choose the layers in 8 bits by what they do to captions of the photographs.
 
     Raises:
         ExportError: no layer passes.

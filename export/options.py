@@ -52,6 +52,8 @@ class ExportOptions:
     """Whether an existing bundle is replaced."""
     check_images: int = 100
     """Photographs to compare with torch."""
+    calibration: Path | None = None
+    """Folder of photographs to check the bundle and choose 8-bit layers on; None: the run's own dev split."""
 
     @property
     def rounded(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from export.bundle import ExportError, check_destination
-from export.dev_split import find_dev_split
+from export.calibration import Photographs
 from export.options import ExportOptions
 from export.passes.int8 import TRAINED_WEIGHTS
 from export.storage import round_to_float16, round_to_int8
@@ -20,7 +20,6 @@ from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.engine.trained_captioner import TrainedCaptioner
-from training.errors import DataError
 from training.models.captioner import Visual
 from training.models.eight_bits import set_eight_bits
 
@@ -39,6 +38,8 @@ class Source:
     """Computes what the captioner sees of frames with that bundle's graph; None without one."""
     detects: bool
     """Whether the backbone's detector is exported."""
+    photographs: Photographs
+    """What the bundle is checked on, and 8-bit layers are chosen on."""
     trained_in_8_bits: bool = False
     """Whether the captioner learned in 8 bits; with ``--int8-layers all`` it may compute in 8 bits all the same."""
 
@@ -115,6 +116,7 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
         vision_bundle=vision_bundle,
         visual=visual_by(vision_bundle) if vision_bundle else None,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
+        photographs=Photographs.find(options.calibration, trained.record),
         trained_in_8_bits=trained_in_8_bits,
     )
 
@@ -123,19 +125,13 @@ def _check_int8(trained: TrainedCaptioner, options: ExportOptions) -> None:
     """Check what the precision int8 needs.
 
     Raises:
-        ExportError: other weights than those of the training are wanted, or there is no dev split to choose layers on.
+        ExportError: other weights than those of the training are wanted.
     """
-    if trained.eight_bits:
-        if options.int8_weights not in (None, TRAINED_WEIGHTS):
-            raise ExportError(
-                f"all layers of {options.checkpoint} are in 8 bits, with weights {TRAINED_WEIGHTS}: leave out "
-                f"--int8-weights {options.int8_weights}"
-            )
-        return
-    try:
-        find_dev_split()
-    except DataError as error:
-        raise ExportError(f"int8 layers are chosen on Flickr8k's dev split: {error}") from None
+    if trained.eight_bits and options.int8_weights not in (None, TRAINED_WEIGHTS):
+        raise ExportError(
+            f"all layers of {options.checkpoint} are in 8 bits, with weights {TRAINED_WEIGHTS}: leave out "
+            f"--int8-weights {options.int8_weights}"
+        )
 
 
 def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from export.bundle import ExportError
 from export.options import ExportOptions
@@ -17,11 +17,8 @@ from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vision import grid_boxes
 from smart_caption_ros.engines import Engine, create_engine
 from smart_caption_ros.engines.base import Graph
-from training.data.flickr8k import Flickr8k
 from training.engine.trained_captioner import TrainedCaptioner
-from training.errors import DataError
 from training.models.captioner import Visual
-from training.paths import data_folder
 from training.vision.backbone import IMAGE_SIZE
 
 
@@ -33,13 +30,6 @@ class Agreement:
     identical_captions: int
     largest_log_probability_difference: float
     """Over the words of identical captions, natural logarithm."""
-
-
-def synthetic_images(count: int, size: int, seed: int = 0) -> np.ndarray:
-    """Draw smooth coloured blobs, (count, size, size, 3) uint8: frames for a check where there are no photographs."""
-    random = np.random.default_rng(seed)
-    coarse = random.integers(0, 256, size=(count, 6, 6, 3), dtype=np.uint8)
-    return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_CUBIC) for image in coarse])
 
 
 def grid_inputs(
@@ -169,13 +159,13 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
     finds and raises ExportError if the bundle disagrees with torch.
     """
-    photographs, description = _photographs(options.check_images, max(source.preprocessing.size))
+    photographs, description = source.photographs.read(options.check_images), source.photographs.description
     images = np.stack([source.preprocessing.apply(photograph) for photograph in photographs])
     minimum = TRAINED_AGREEMENT if source.trained.eight_bits else MINIMUM_AGREEMENT[options.precision]
 
     def check_captions(bundle: Bundle) -> None:
         robot = Captioner(bundle, create_engine(CPU))
-        captions = [robot.caption(photograph) for photograph in photographs]
+        captions = [robot.caption(photograph) for photograph in tqdm(photographs, desc="captions", unit="image")]
         agreement = compare(source.trained, images, captions, source.visual)
         print(
             f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {description} "
@@ -210,12 +200,3 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
             check_forms(bundle)
 
     return check
-
-
-def _photographs(count: int, size: int) -> tuple[np.ndarray, str]:
-    """Photographs to compare on, (count, H, W, 3) uint8, and what they are; ``size``: of those that are drawn."""
-    try:
-        dataset = Flickr8k(data_folder() / "flickr8k")
-        return dataset.read_images(dataset.split("dev")[:count]), "dev photographs"
-    except DataError:
-        return synthetic_images(count, size), "synthetic images"

@@ -67,6 +67,10 @@ def import_checkpoint(
         typer.Option(metavar="FILE", help="Also write a checkpoint, start_from of an experiment that fine-tunes it."),
     ] = None,
     check_images: Annotated[int, typer.Option(min=1, help="Photographs to compare with torch.")] = _CHECK_IMAGES,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Photographs to compare on (default: Flickr8k's or frames that ship)."),
+    ] = None,
     no_static: Annotated[
         bool, typer.Option("--no-static", help="Leave out the form for TensorRT and CUDA graphs.")
     ] = False,
@@ -141,7 +145,7 @@ def import_checkpoint(
         ExportOptions(
             checkpoint=checkpoint or Path(source), bundle=output, precision=precision, storage=storage,
             int8_layers="all" if precision == "int8" else "chosen", static=not no_static, vision_from=vision,
-            check_images=check_images, replace=replace,
+            check_images=check_images, calibration=calibration, replace=replace,
         ),
         checkpoint,
     )  # fmt: skip

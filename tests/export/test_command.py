@@ -12,9 +12,9 @@ from torch.nn import LayerNorm
 from export import graphs, source
 from export.__main__ import main
 from export.storage import round_to_float16
-from export.verify import synthetic_images
 from smart_caption_ros.captioning import Bundle, Captioner
 from tests.export.command import export
+from tests.frames import synthetic_images
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.eight_bits import set_eight_bits
 
@@ -174,7 +174,6 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--precision", "int8"), "int8 layers are chosen on Flickr8k's dev split"),
         (("--int8-layers", "all"), "--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8"),
         (("--int8-weights", "s8"), "--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8"),
         (("--max-words", 99), "--max-words must lie between 2 and 54, the longest that this model can say"),

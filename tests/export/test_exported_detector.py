@@ -7,9 +7,9 @@ import onnx
 import pytest
 import torch
 
-from export.verify import synthetic_images
 from smart_caption_ros.captioning import Bundle, Captioner
 from tests.export.command import export
+from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.engine.trained_captioner import TrainedCaptioner
 from training.vision.side_by_side import SideBySide

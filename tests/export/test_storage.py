@@ -11,9 +11,9 @@ import torch
 from export.captioner_graph import loop_form, static_form
 from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
 from export.trace import TracedCaptioner
-from export.verify import synthetic_images
 from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
+from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.vision.inverted_residuals import MobileNetV2
 

@@ -5,8 +5,8 @@ import onnx
 import onnxruntime
 import torch
 
-from export.verify import synthetic_images
 from export.vision import export_vision
+from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.vision.backbone import Backbone
 

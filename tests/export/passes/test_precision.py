@@ -13,9 +13,9 @@ from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16, write_float16
 from export.passes.int8 import WEIGHTS, apart_from_tables, choose, layers_of, to_int8
 from export.trace import TracedCaptioner
-from export.verify import synthetic_images
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
+from tests.frames import synthetic_images
 
 
 def input_types(graph: onnx.GraphProto) -> dict[str, set[int]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from export.verify import synthetic_images
+from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner

@@ -13,7 +13,7 @@ import torch
 
 from export.storage import round_to_int8, store_as_int8
 from export.torch_to_onnx import TensorSpec, to_onnx
-from export.verify import synthetic_images
+from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.errors import BackboneError
 from training.vision.inverted_residuals import EfficientNetLite1

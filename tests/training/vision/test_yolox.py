@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from export.torch_to_onnx import TensorSpec, to_onnx
-from export.verify import synthetic_images
+from tests.frames import synthetic_images
 from training.errors import BackboneError
 from training.vision.yolox import STRIDES, YoloxNano, load_yolox_nano, with_classes
 
