@@ -392,13 +392,13 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tiny_bundle: Path, tmp_path:
         "from smart_caption_ros.captioning import Captioner\n"
         "from smart_caption_ros.cli import main\n"
         "caption = Captioner.caption\n"
-        "Captioner.caption = lambda self, image: (time.sleep(0.3), caption(self, image))[1]\n"
+        "Captioner.caption = lambda self, image: (time.sleep(0.15), caption(self, image))[1]\n"
         "main()"
     )
     running = subprocess.Popen([sys.executable, "-c", slow, *command], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while len(kept_texts(cache / "captions.sqlite")) < 4 and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(0.02)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
     kept = len(kept_texts(cache / "captions.sqlite"))

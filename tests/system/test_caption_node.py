@@ -34,6 +34,7 @@ from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.nodes import caption_command
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
+from tests.system.conftest import MATCHING_S
 
 if TYPE_CHECKING:
     from smart_caption_ros.nodes.demo.processes import NodeProcess
@@ -58,12 +59,16 @@ class User:
         self.robot = robot
         self.captions: list[Caption] = robot.listen(Caption, caption_topic)
         self.texts: list[String] = robot.listen(String, f"{caption_topic}/text")
-        self._images = robot.publisher(Image, image_topic)
+        self._images = robot.node.create_publisher(Image, image_topic, 10)
         robot.wait_for(
-            lambda: robot.node.count_publishers(f"{caption_topic}/text") and self._hears(caption_topic), "captions"
+            lambda: (
+                self._images.get_subscription_count()
+                and robot.node.count_publishers(f"{caption_topic}/text")
+                and self._hears(caption_topic)
+            ),
+            "node that listens and captions",
         )
-        # This process sees the node's subscription before the node sees this publisher; no call tells when it does.
-        robot.spin_for(0.3)
+        robot.spin_for(MATCHING_S)
 
     def _hears(self, caption_topic: str) -> bool:
         return all(s.get_publisher_count() for s in self.robot.node.subscriptions if caption_topic in s.topic_name)

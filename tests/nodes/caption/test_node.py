@@ -362,18 +362,23 @@ def request_transition(bench: Bench, transition: int) -> ChangeState.Response | 
 
 
 @pytest.fixture
-def building_bench(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bundle_copy: Path, autostart: bool
-) -> Iterator[tuple[Bench, Any, threading.Event]]:
-    """A node whose build of a TensorRT engine goes on until it is cancelled, TensorRT, and the event of its start."""
-    cancelled = threading.Event()
-    cancel_loading = Worker.cancel_loading
+def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set as soon as a node cancels its loading."""
+    event, cancel_loading = threading.Event(), Worker.cancel_loading
 
     def cancel(worker: Worker) -> None:
         cancel_loading(worker)
-        cancelled.set()
+        event.set()
 
     monkeypatch.setattr(Worker, "cancel_loading", cancel)
+    return event
+
+
+@pytest.fixture
+def building_bench(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bundle_copy: Path, autostart: bool, cancelled: threading.Event
+) -> Iterator[tuple[Bench, Any, threading.Event]]:
+    """A node whose build of a TensorRT engine goes on until it is cancelled, TensorRT, and the event of its start."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     tensorrt = install(monkeypatch, tmp_path / "cache")
     building = threading.Event()
@@ -424,13 +429,13 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     assert tensorrt.builds == 2
 
 
-def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Bench) -> None:
+def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Bench, cancelled: threading.Event) -> None:
     cleanup: list[Any] = []
 
     def load(*chosen: Any) -> Any:
         cleanup.append(threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CLEANUP]))
         cleanup[0].start()
-        time.sleep(1.0)
+        assert cancelled.wait(30)
         return FakeCaptioner(*chosen)
 
     bench.loaders.captioner = load
