@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-from smart_caption_ros.nodes.parameter_documentation import table, with_tables
-from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
+from smart_caption_ros.nodes.parameter_documentation import with_tables
 
 pytestmark = pytest.mark.needs_ros
 
@@ -32,20 +31,3 @@ def test_a_page_without_a_place_for_a_table_is_refused_with_a_sentence() -> None
     page = PAGE.read_text(encoding="utf-8").replace("<!-- end of parameters of camera_node -->", "")
     with pytest.raises(ValueError, match="end of parameters of camera_node --> must stand once in the page"):
         with_tables(page)
-
-
-def test_a_row_has_type_default_range_and_meaning() -> None:
-    specs = [
-        ParameterSpec("speed_hz", 2.0, "How fast.", Changes.ANY_TIME, minimum=0.5, maximum=1e6),
-        ParameterSpec("colour", "red", "Red | blue.", Changes.ONLY_AT_START, choices=("red", "blue")),
-        ParameterSpec("on", True, "Whether.", Changes.WHILE_UNCONFIGURED),
-        ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START),
-        ParameterSpec("model", "", "Which.", Changes.WHILE_UNCONFIGURED, names_file=True),
-    ]
-    assert table(specs).splitlines()[2:] == [
-        "| `speed_hz` | double | 2.0 | 0.5 to 1000000 | at any time | How fast. |",
-        "| `colour` | string | red | red, blue | only at start | Red \\| blue. |",
-        "| `on` | bool | true |  | while unconfigured | Whether. |",
-        "| `names` | list of strings | (empty) |  | only at start | Who. |",
-        "| `model` | string | (empty) |  | while unconfigured, with allow_file_changes | Which. |",
-    ]

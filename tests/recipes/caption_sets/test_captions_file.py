@@ -1,7 +1,6 @@
 """People's captions that are read, and the files of a caption set."""
 
 import shutil
-import zipfile
 from pathlib import Path
 
 import cv2
@@ -11,7 +10,6 @@ import pytest
 from recipes.caption_sets.caption_texts import read_pool, read_position_sentences
 from recipes.caption_sets.captions_file import (
     CaptionedImage,
-    link_archive,
     with_few_uses,
     write_archive,
     write_captions,
@@ -94,16 +92,6 @@ def test_equal_photographs_give_equal_archives(tmp_path: Path) -> None:
         write_archive(tmp_path / name, [("1.jpg", encoded(9))])
     first, second = ((tmp_path / name / "images_256.zip").read_bytes() for name in ("one", "two"))
     assert first == second
-
-
-def test_photographs_of_the_data_are_linked_not_copied(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "photographs.zip", "w") as archive:
-        archive.writestr("1.jpg", encoded(7))
-    for _ in range(2):
-        link_archive(tmp_path / "set", tmp_path / "photographs.zip")
-        assert (tmp_path / "set" / "images_256.zip").is_symlink()
-    write_captions(tmp_path / "set", IMAGES[:1])
-    CocoPhotographs(tmp_path / "set").check_photographs(["1.jpg"])
 
 
 def test_a_file_that_is_no_image_is_named(tmp_path: Path) -> None:
