@@ -1,30 +1,30 @@
-"""The benchmark of published models imports and measures them beside the default bundle."""
+"""The benchmark of published models saves models that the importer reads."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import published_models
-from tests.published_captioners import TINY
+from benchmarks.published_models import BEAMS, WORDS, Published, write_model
+from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
+from tests.published_captioners import FRAME, TINY
 
 
-@pytest.mark.long
-def test_time_memory_and_sizes_are_reported_beside_the_default_bundle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "form", "processor"),
+    [
+        ("git", "git", "CLIPImageProcessor"),
+        ("blip", "blip", "BlipImageProcessor"),
+        ("vit-gpt2", "vision-encoder-decoder", "ViTImageProcessor"),
+    ],
+)
+def test_every_caption_has_the_same_beams_and_number_of_words(
+    name: str, form: str, processor: str, tmp_path: Path
 ) -> None:
-    tiny = published_models.Published("git", TINY["git"], "CLIPImageProcessor", 32)
-    monkeypatch.setattr(published_models, "MODELS", {"git-base": tiny})
-    monkeypatch.setattr(published_models, "PRECISIONS", ("float32",))
-    output = tmp_path / "models.json"
-    monkeypatch.setattr(sys, "argv", ["published_models", "--only", "git-base", "--rounds", "1", "--json", str(output)])
-    assert published_models.main() == 0
-    model = json.loads(output.read_text())["models"]["git-base"]
-    assert model["float32"]["steps"] == published_models.WORDS
-    assert 0 < model["float32"]["cpu_ms"] < model["default_ms"] * 5
-    assert model["float32"]["vision_mb"] < model["float32"]["bundle_mb"] < 5
-    assert model["float32"]["import"]["peak_rss_mb"] > 100
+    write_model(Published(form, TINY[name], processor, FRAME), tmp_path)
+    trained = read_transformers_model(form, str(tmp_path), None, SearchChoices(prompt=""))
+    assert (trained.search.beam_size, trained.search.min_words, trained.search.max_words) == (BEAMS, WORDS, WORDS)
 
 
 def test_an_unknown_model_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
