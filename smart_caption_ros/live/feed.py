@@ -184,8 +184,8 @@ class CaptionFeed:
             known = self._statistics.get(camera)
             if known is None:
                 return
-            before, known.health, known.health_message = known.health, health, message
-            known.health_s = time.monotonic()
+            before = known.health
+            known.set_health(health, message)
             if health is not before and (before, health) != (Health.UNKNOWN, Health.OK):
                 self._put(FeedEvent(EventKind.DIAGNOSTICS, message, camera))
 

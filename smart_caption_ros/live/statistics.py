@@ -16,7 +16,7 @@ from smart_caption_ros.time_window import TimeWindow
 WINDOW_S = 30.0
 """Time window of rates and ages, seconds."""
 DIAGNOSTICS_TIMEOUT_S = 3.0
-"""A node that has sent diagnostics, and then none for so long, does not respond any more. They come each second."""
+"""A node that has sent diagnostics, and then none for so long and for three of its periods, responds no more."""
 
 
 class Health(enum.Enum):
@@ -46,7 +46,7 @@ class CameraSummary:
         last_received_monotonic_s: when the last one was received, by :func:`time.monotonic`; None before the first.
         health: what the diagnostics say.
         health_message: their sentence.
-        is_responding: False if its node has sent diagnostics and then none for :data:`DIAGNOSTICS_TIMEOUT_S`.
+        is_responding: False if its node has sent diagnostics and then none, see :data:`DIAGNOSTICS_TIMEOUT_S`.
     """
 
     camera: str
@@ -75,8 +75,8 @@ class LiveStatistics:
         self.lost = 0
         self.health = Health.UNKNOWN
         self.health_message = ""
-        self.health_s: float | None = None
-        """When the last diagnostics were received, by :func:`time.monotonic`; None before the first."""
+        self._diagnosed_s: float | None = None
+        self._diagnostics_period_s = 0.0
         self._by_status: Counter[CaptionStatus] = Counter()
         self._dropped = 0
         self.last_s = time.monotonic()
@@ -90,6 +90,13 @@ class LiveStatistics:
         self._dropped += live.dropped
         self.last_s, self._has_captions = live.received_monotonic_s, True
         self._ages_s.add(self.last_s, live.age_s)
+
+    def set_health(self, health: Health, message: str) -> None:
+        """Take over what the diagnostics say."""
+        now_s = time.monotonic()
+        if self._diagnosed_s is not None:
+            self._diagnostics_period_s = now_s - self._diagnosed_s
+        self.health, self.health_message, self._diagnosed_s = health, message, now_s
 
     def summary(self, now_s: float | None = None) -> CameraSummary:
         """Return the statistics at `now_s` (:func:`time.monotonic`); None takes the current time."""
@@ -110,5 +117,6 @@ class LiveStatistics:
             last_received_monotonic_s=self.last_s if self._has_captions else None,
             health=self.health,
             health_message=self.health_message,
-            is_responding=self.health_s is None or now_s - self.health_s < DIAGNOSTICS_TIMEOUT_S,
+            is_responding=self._diagnosed_s is None
+            or now_s - self._diagnosed_s < max(DIAGNOSTICS_TIMEOUT_S, 3 * self._diagnostics_period_s),
         )

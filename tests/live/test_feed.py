@@ -82,6 +82,30 @@ def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_count
     assert buffer.cameras[0].captions == 1
 
 
+def test_a_node_without_diagnostics_for_three_of_its_periods_does_not_respond(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    buffer = CaptionFeed()
+    buffer.add(live())
+
+    def is_responding() -> bool:
+        return buffer.cameras[0].is_responding
+
+    now_s = 1000.0
+    assert is_responding(), "it has never sent any"
+    buffer.set_health("front", Health.OK, "fine")
+    now_s += 2.9
+    assert is_responding()
+    now_s += 0.2
+    assert not is_responding()
+    now_s += 6.9
+    buffer.set_health("front", Health.OK, "fine")  # it sends them every 10 s
+    now_s += 29.0
+    assert is_responding()
+    now_s += 2.0
+    assert not is_responding()
+
+
 def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes() -> None:
     buffer = CaptionFeed()
     buffer.add(live())
