@@ -26,6 +26,7 @@ from training.vision.backbone import Backbone
 EARLIER_SHA256 = "earlier_sha256"
 """Key of a file in the manifest: digests of the same graph before its metadata were removed. Features that such a graph
 computed remain valid."""
+IMAGE = "image_bgr"
 TOKENS, BOXES, CLASS_SCORES = "tokens", "boxes", "class_scores"
 
 
@@ -54,11 +55,25 @@ def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProt
     of the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
     """
     width, height = backbone.spec.preprocessing.size
-    return to_onnx(
+    graph = to_onnx(
         _Vision(backbone, detects),
-        {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), height, width, 3))},
+        {IMAGE: TensorSpec(torch.uint8, (Size(BATCH), height, width, 3))},
         [TOKENS, BOXES, CLASS_SCORES] if detects and backbone.class_names else [TOKENS],
     )
+    _take_shapes_from_floats(graph.graph)
+    return graph
+
+
+def _take_shapes_from_floats(graph: onnx.GraphProto) -> None:
+    """Take the number of frames from the float copy of the frames, in place: TensorRT takes no shape of uint8."""
+    cast = next(node for node in graph.node if node.op_type == "Cast" and node.input[0] == IMAGE)
+    nodes = [cast, *(node for node in graph.node if node is not cast)]
+    for node in nodes:
+        if node.op_type == "Shape" and node.input[0] == IMAGE:
+            node.input[0] = cast.output[0]
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Bundle | None:

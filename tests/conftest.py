@@ -26,6 +26,12 @@ DATA = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"
 # Processes that a test starts run the checkout's code, as the test itself does, not an installed copy of it.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
+# Before a test imports transformers or timm.
+if find_spec("torchvision") and find_spec("torch"):
+    from training.vision.torchvision_operators import declare_torchvision_operators
+
+    declare_torchvision_operators()
+
 # Test processes share the cores; a thread pool for each core in each of them would only make them wait.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")

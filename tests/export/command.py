@@ -31,7 +31,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(module: nn.Module, *arguments: Any, **options: Any) -> Any:
         # The size of a backbone's frames is neither in its weights nor in its description.
-        digest = hashlib.sha256(f"{module} {getattr(module, 'image_size', None)}".encode())
+        digest = hashlib.sha256(f"{module} {getattr(module, 'spec', None)}".encode())
         for name, tensor in module.state_dict().items():
             digest.update(name.encode() + tensor.numpy().tobytes())
         key = (digest.digest(), arguments, tuple(options.items()))

@@ -209,8 +209,9 @@ def _read_weights(source: str, kind: str, config: Any) -> tuple[nn.Module, Mappi
     mapping = {rf"^{re.escape(_PREFIXES[kind])}\.": ""} if kind in _PREFIXES else None
     config.vision_use_head = False
     tower = TOWERS[config.model_type]
+    # Weights in 16 bits are copied into a network of 32 (load_transformers).
     read: tuple[nn.Module, Mapping[str, Any]] = getattr(transformers, tower.model).from_pretrained(
-        source, config=config, key_mapping=mapping, output_loading_info=True, dtype=torch.float32, **tower.arguments
+        source, config=config, key_mapping=mapping, output_loading_info=True, **tower.arguments
     )
     return read
 
