@@ -7,15 +7,19 @@ from typing import Annotated
 import typer
 
 from export.bundle import ExportError
+from export.eyes import export_eyes
 from export.options import ExportOptions, Int8Layers, Int8Weights, Precision, Storage
 from export.pipeline import export_bundle
 from smart_caption_ros.captioning import BundleError, EngineError
+from smart_caption_ros.captioning.bundle import Eyes
 from training.command_line import run_command
-from training.errors import CheckpointError
+from training.errors import BackboneError, CheckpointError
 
 
 def export(
-    checkpoint: Annotated[Path, typer.Argument(help="best.safetensors of a run.")],
+    checkpoint: Annotated[
+        str, typer.Argument(help="best.safetensors of a run; with --vision-only also the name of a backbone.")
+    ],
     bundle: Annotated[Path, typer.Argument(help="Folder to write.")],
     name: Annotated[str | None, typer.Option(help="Name of the bundle (default: the experiment's).")] = None,
     precision: Annotated[
@@ -85,6 +89,10 @@ def export(
     no_static: Annotated[
         bool, typer.Option("--no-static", help="Leave out the form for TensorRT and CUDA graphs.")
     ] = False,
+    vision_only: Annotated[
+        bool,
+        typer.Option("--vision-only", help="Write the vision graph alone, for features (docs/backbones.md)."),
+    ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an existing bundle.")] = False,
     check_images: Annotated[int, typer.Option(min=1, help="Photographs to compare with torch.")] = 100,
     calibration: Annotated[
@@ -98,19 +106,27 @@ def export(
 ) -> None:
     """Export a trained captioner as a bundle and compare its captions with torch's."""
     options = ExportOptions(
-        checkpoint=checkpoint, bundle=bundle, name=name, precision=precision, storage=storage,
+        checkpoint=Path(checkpoint), bundle=bundle, name=name, precision=precision, storage=storage,
         int8_weights=int8_weights, int8_layers=int8_layers, beam_size=beam_size, vision_from=vision_from,
         max_words=max_words, image_size=image_size, detector=not no_detector, detector_score=detector_score,
         guided=not no_guide, static=not no_static, replace=replace, check_images=check_images, calibration=calibration,
         repeat_penalty=repeat_penalty, end_penalty=end_penalty,
     )  # fmt: skip
-    written = export_bundle(options)
+    if vision_only:
+        eyes = export_eyes(options, checkpoint)
+        print(
+            f"tokens of {eyes.photographs}: {eyes.error:.2%} from torch's (root mean square), cosine at least "
+            f"{eyes.similarity:.4f}"
+        )
+        written: Eyes = eyes.eyes
+    else:
+        written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())
     print(f"{written.path}: {size / 1e6:.1f} MB")
 
 
 def main() -> int:
-    errors = (BundleError, CheckpointError, EngineError, ExportError, ValueError)
+    errors = (BackboneError, BundleError, CheckpointError, EngineError, ExportError, ValueError)
     return run_command(export, "python -m export", errors)
 
 

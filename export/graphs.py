@@ -12,7 +12,7 @@ from export.captioner_graph import loop_form, static_form
 from export.options import ExportOptions
 from export.parameter_table import parameter_table
 from export.passes.float16 import to_float16, write_float16
-from export.passes.int8 import IDENTICAL, Choice, as_computed, choose, with_rounded_weights
+from export.passes.int8 import IDENTICAL, Choice, as_computed, choose, quantise_products, with_rounded_weights
 from export.source import Source
 from export.storage import store_as_float16, store_as_int8
 from export.tensorrt import unsupported_by_tensorrt
@@ -70,6 +70,8 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         )  # fmt: skip
         choice = _choose_layers(traced, dev, max_words, options.int8_weights or "u8")
         traced = choice.traced
+    if options.precision == "int8" and source.vision_bundle is None:
+        vision = quantise_products(vision)
     _report("joining the graphs")
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:

@@ -14,14 +14,17 @@ from torch import Tensor, nn
 
 from export.bundle import ExportError
 from export.torch_to_onnx import BATCH, Size, TensorSpec, to_onnx
-from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
 from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.engines import create_engine
-from training.data.feature_extraction import VISION_GRAPH_TOKENS
+from training.data.feature_cache import fingerprint
+from training.data.feature_extraction import BACKBONE_TOKENS, VISION_GRAPH_TOKENS
+from training.data.visual_inputs import backbone_provenance
 from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import BackboneError
 from training.models.captioner import Visual
 from training.vision.backbone import Backbone
+from training.vision.released_weights import open_backbone
 
 EARLIER_SHA256 = "earlier_sha256"
 """Key of a file in the manifest: digests of the same graph before its metadata were removed. Features that such a graph
@@ -76,7 +79,31 @@ def _take_shapes_from_floats(graph: onnx.GraphProto) -> None:
     graph.node.extend(nodes)
 
 
-def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Bundle | None:
+def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:
+    """Give a captioner that was trained on the stored tokens of a named backbone that backbone; do nothing for others.
+
+    Args:
+        trained: the captioner.
+        data: folder of the data sets.
+
+    Raises:
+        ExportError: the backbone is missing, or has other weights than the one that made the features.
+    """
+    source = trained.record.get("features", {}).get("source", {})
+    if trained.backbone is not None or source.get("made_by") != BACKBONE_TOKENS:
+        return
+    name = source["backbone"]
+    try:
+        backbone = open_backbone(name, data / "backbones").requires_grad_(False)
+    except BackboneError as error:
+        raise ExportError(f"the features of this captioner were made by a backbone that is missing: {error}") from None
+    if fingerprint(backbone) != source["weights_sha256"]:
+        raise ExportError(f"{name} has other weights than when it made the features of this captioner")
+    trained.backbone = backbone
+    trained.record["backbone_trained_on"] = backbone_provenance(name, data / "backbones")
+
+
+def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Eyes | None:
     """Read the bundle whose vision graph belongs to a captioner; None for a captioner with a backbone.
 
     Args:
@@ -97,13 +124,13 @@ def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Bundle | 
         made_by = source.get("made_by", f"a detector whose features are in {features['kind']} files")
         raise ExportError(
             f"this captioner was trained on features of {made_by}, which no bundle carries: evaluate it with "
-            "`python -m training.evaluate --checkpoint`, or train on a store of `python -m training.features --bundle`"
+            "`python -m training.evaluate --checkpoint`, or train on a store of `python -m training.features`"
         )
     if path is None:
         raise ExportError(
             f"this captioner was trained on tokens of the bundle {source['bundle']}; give it with --vision-from"
         )
-    bundle = Bundle.load(path)
+    bundle = Eyes.load(path)
     file = bundle.manifest["files"][VISION_GRAPH]
     digest = file["sha256"]
     if (
@@ -118,7 +145,7 @@ def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Bundle | 
     return bundle
 
 
-def visual_by(bundle: Bundle) -> Callable[[np.ndarray], Visual]:
+def visual_by(bundle: Eyes) -> Callable[[np.ndarray], Visual]:
     """Return a function that computes what a captioner sees of frames (B, H, W, 3) uint8 BGR, by the vision graph
     of a bundle.
     """

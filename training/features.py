@@ -5,15 +5,25 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
 from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.detection.errors import DetectorError
 from training.command_line import ThreadsOption, run_command
 from training.configs.schema import FeaturesConfig
-from training.data.feature_extraction import FeatureExtractor, Ids, convert_features, fill_store, find_photographs
+from training.data.feature_extraction import (
+    BackboneExtractor,
+    BundleExtractor,
+    FeatureExtractor,
+    Ids,
+    convert_features,
+    fill_store,
+    find_photographs,
+)
 from training.data.feature_store_writer import SHARD_IMAGES, StoreReport
-from training.errors import DataError
+from training.errors import BackboneError, DataError
+from training.paths import data_folder
 
 
 class Format(str, Enum):
@@ -49,6 +59,10 @@ def features(
     bundle: Annotated[
         Path | None, typer.Option(help="Bundle whose vision graph makes the features (default: the one that ships).")
     ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Backbone that makes the features: hf/..., timm/..., as in experiments."),
+    ] = None,
     detector: Annotated[
         Path | None, typer.Option(metavar="ONNX", help="Pool the tokens inside the boxes of this detector.")
     ] = None,
@@ -77,8 +91,8 @@ def features(
       number  the number at the end of the name, as in COCO: COCO_val2014_000000391895.jpg is 391895
     """
     if published is not None:
-        if bundle or detector:
-            raise DataError("--bundle and --detector make features of photographs: leave them out with --from")
+        if bundle or backbone or detector:
+            raise DataError("--bundle, --backbone and --detector are for photographs: leave them out with --from")
         report = convert_features(
             published.value, paths, output, width, max_regions, save_every, image_sizes=image_sizes or ()
         )
@@ -86,11 +100,19 @@ def features(
         raise DataError(f"give one folder of photographs, not {len(paths)} paths")
     else:
         photographs = find_photographs(paths[0], ids)
-        extractor = FeatureExtractor(bundle, engine, threads)
-        if detector:
-            if not 0 <= minimum_score <= 1:
-                raise DataError(f"--minimum-score must lie between 0 and 1, not {minimum_score}")
-            extractor.pool_inside_boxes(detector, minimum_score)
+        extractor: FeatureExtractor
+        if backbone:
+            if bundle or detector:
+                raise DataError("--backbone makes features by itself: leave out --bundle and --detector")
+            if threads:
+                torch.set_num_threads(threads)
+            extractor = BackboneExtractor(backbone, data_folder())
+        else:
+            extractor = by_bundle = BundleExtractor(bundle, engine, threads)
+            if detector:
+                if not 0 <= minimum_score <= 1:
+                    raise DataError(f"--minimum-score must lie between 0 and 1, not {minimum_score}")
+                by_bundle.pool_inside_boxes(detector, minimum_score)
         report = fill_store(extractor, photographs, output, batch_size=batch_size, save_every=save_every)
     return _print_report(report, paths, output, "images" if published else "photographs")
 
@@ -106,7 +128,7 @@ def _print_report(report: StoreReport, paths: list[Path], output: Path, kind: st
 
 def main() -> int:
     """Run the command and return its exit status."""
-    errors = (BundleError, DataError, DetectorError, EngineError)
+    errors = (BackboneError, BundleError, DataError, DetectorError, EngineError)
     return run_command(features, "python -m training.features", errors, "stopped; the same command continues")
 
 

@@ -272,6 +272,22 @@ def _quantise(
         if projection_of(piece) in nodes:
             piece = with_shortlist(piece)
         piece = apart_from_tables(piece, nodes)
+    return _quantise_nodes(piece, nodes, weights)
+
+
+def quantise_products(model: onnx.ModelProto, weights: str = "u8") -> onnx.ModelProto:
+    """Compute all products of a graph with constant matrices in 8 bits: the layers of a vision transformer.
+
+    Args:
+        model: the graph, in float32; one without such products, such as a convolutional network's, stays as it is.
+        weights: a key of :data:`WEIGHTS`.
+    """
+    split = split_gemms(model)
+    nodes = {node for node, _ in _layers(split, "vision").values()}
+    return _quantise_nodes(split, nodes, weights) if nodes else model
+
+
+def _quantise_nodes(piece: onnx.ModelProto, nodes: Collection[str], weights: str) -> onnx.ModelProto:
     kind, reduce_range = WEIGHTS[weights]
     level = logging.getLogger().level
     logging.getLogger().setLevel(logging.ERROR)  # the quantiser recommends a preprocessing that has no effect here

@@ -66,8 +66,8 @@ class DetectorFacts:
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """A bundle whose files agree with its manifest; :meth:`load` makes it."""
+class Eyes:
+    """The vision graph of a bundle, which makes visual tokens of frames; a bundle may hold nothing else."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -79,15 +79,32 @@ class Bundle:
     tokens_before_grid: int
     """Visual tokens before those of the grid, which stand for no cell."""
     token_width: int
+    class_names: tuple[str, ...]
+    """Classes of the detector in the order of its scores; empty without a detector."""
+    detector: DetectorFacts | None
+    """None for a bundle without a detector."""
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] | None = None) -> "Eyes":
+        """Read and check the vision graph of a bundle, with a captioner or without; arguments as :meth:`Bundle.load`.
+
+        Raises:
+            BundleError: the bundle is missing, malformed, changed after export or newer than this package.
+        """
+        read = _open(path)
+        read.check_files(VISION_GRAPH)
+        return Eyes(**_eyes(read))
+
+
+@dataclass(frozen=True)
+class Bundle(Eyes):
+    """A bundle whose files agree with its manifest; :meth:`load` makes it."""
+
     captioner_inputs: tuple[str, ...]
     """Inputs of the captioner graph, some of :data:`CAPTIONER_INPUTS`."""
     search: Search
     """What the search of the captioner graph does."""
-    class_names: tuple[str, ...]
-    """Classes of the detector in the order of its scores; empty without a detector."""
     vocabulary: Vocabulary
-    detector: DetectorFacts | None
-    """None for a bundle without a detector."""
 
     @property
     def can_be_guided(self) -> bool:
@@ -106,43 +123,65 @@ class Bundle:
         Raises:
             BundleError: the bundle is missing, malformed, changed after export or newer than this package.
         """
-        folder = default_bundle_path() if path is None else Path(path)
-        manifest = _read_manifest(folder)
-        read = _Reader(folder, manifest)
-        if "imported_from" in manifest and VISION_GRAPH not in read.file_names():
+        read = _open(path)
+        if CAPTIONER_GRAPH not in read.file_names() and VISION_GRAPH in read.file_names():
             raise BundleError(
-                f"{folder} captions stored region features ({manifest['imported_from']}) and has no vision graph, so a "
-                "robot cannot run it; score it with `python -m training.evaluate --checkpoint "
-                f"{folder / 'captioner.safetensors'}`"
-            )
-        version = read.integer("format_version")
-        if version > FORMAT_VERSION:
-            raise BundleError(
-                f"{folder}: bundle format {version} is newer than this package reads ({FORMAT_VERSION}); "
-                "update smart_caption_ros"
+                f"{read.folder} holds a vision graph without a captioner: it makes features, but says nothing; give a "
+                "bundle that was exported with a captioner"
             )
         bundle = cls(
-            path=folder,
-            manifest=manifest,
-            name=read.value("name", str, "a name", bool),
-            preprocessing=_read_preprocessing(read),
-            grid=(read.integer("tokens.rows"), read.integer("tokens.columns")),
-            tokens_before_grid=read.whole_number("tokens.before_grid", default=0),
-            token_width=read.integer("tokens.width"),
+            **_eyes(read),
             captioner_inputs=_read_captioner_inputs(read),
             search=_read_search(read),
-            class_names=tuple(
-                read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
-            ),
             vocabulary=_read_vocabulary(read),
-            detector=_read_detector(read),
         )
-        for name in dict.fromkeys((VISION_GRAPH, CAPTIONER_GRAPH, *read.file_names())):
-            read.checked_file(name)
-        for name in read.file_names():
-            if name.endswith(".onnx"):
-                read.check_graph(name)
+        read.check_files(VISION_GRAPH, CAPTIONER_GRAPH)
         return bundle
+
+
+def load_bundle(path: str | os.PathLike[str] | None = None) -> Eyes:
+    """Read a bundle, or one that holds a vision graph alone.
+
+    Raises:
+        BundleError: as :meth:`Bundle.load`.
+    """
+    names = _open(path).file_names()
+    return (Bundle if CAPTIONER_GRAPH in names or VISION_GRAPH not in names else Eyes).load(path)
+
+
+def _open(path: str | os.PathLike[str] | None) -> "_Reader":
+    """Read a manifest, and refuse those that this package cannot read."""
+    folder = default_bundle_path() if path is None else Path(path)
+    read = _Reader(folder, _read_manifest(folder))
+    if "imported_from" in read.manifest and VISION_GRAPH not in read.file_names():
+        raise BundleError(
+            f"{folder} captions stored region features ({read.manifest['imported_from']}) and has no vision graph, so "
+            "a robot cannot run it; score it with `python -m training.evaluate --checkpoint "
+            f"{folder / 'captioner.safetensors'}`"
+        )
+    version = read.integer("format_version")
+    if version > FORMAT_VERSION:
+        raise BundleError(
+            f"{folder}: bundle format {version} is newer than this package reads ({FORMAT_VERSION}); "
+            "update smart_caption_ros"
+        )
+    return read
+
+
+def _eyes(read: "_Reader") -> dict[str, Any]:
+    """Read the fields of :class:`Eyes`."""
+    names = read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
+    return {
+        "path": read.folder,
+        "manifest": read.manifest,
+        "name": read.value("name", str, "a name", bool),
+        "preprocessing": _read_preprocessing(read),
+        "grid": (read.integer("tokens.rows"), read.integer("tokens.columns")),
+        "tokens_before_grid": read.whole_number("tokens.before_grid", default=0),
+        "token_width": read.integer("tokens.width"),
+        "class_names": tuple(names),
+        "detector": _read_detector(read),
+    }
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -253,6 +292,14 @@ class _Reader:
 
     def file_names(self) -> list[str]:
         return list(self.value("files", dict, "an object of files", bool))
+
+    def check_files(self, *needed: str) -> None:
+        """Check all files, and that those that are needed are among them."""
+        for name in dict.fromkeys((*needed, *self.file_names())):
+            self.checked_file(name)
+        for name in self.file_names():
+            if name.endswith(".onnx"):
+                self.check_graph(name)
 
     def check_graph(self, name: str) -> None:
         """Refuse a graph whose weights are in a file that the manifest does not list."""

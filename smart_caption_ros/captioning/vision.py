@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Eyes
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.engines import Engine, run_batch
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,18 @@ def grid_boxes(rows: int, columns: int, before: int = 0) -> np.ndarray:
     return np.concatenate([whole, edges / np.array([columns, rows] * 2, np.float32)])
 
 
+def token_boxes(
+    preprocessing: Preprocessing, grid: tuple[int, int], before: int, width: int, height: int
+) -> np.ndarray:
+    """Compute the boxes of visual tokens in a frame of width x height, (N, 4) float32 xyxy pixels.
+
+    Those of tokens before the grid are the whole of what the vision graph sees.
+    """
+    left, top, right, bottom = preprocessing.region(width, height)
+    size = np.array([right - left, bottom - top] * 2, np.float32)
+    return grid_boxes(*grid, before) * size + np.array([left, top] * 2, np.float32)
+
+
 class Vision:
     """The vision graph of a bundle, with the preprocessing of its training.
 
@@ -47,7 +60,7 @@ class Vision:
     CPU than a Resize operator. Channel order and normalisation are in the graph.
     """
 
-    def __init__(self, bundle: Bundle, engine: Engine) -> None:
+    def __init__(self, bundle: Eyes, engine: Engine) -> None:
         """
         Args:
             bundle: contains the graph.
@@ -57,8 +70,8 @@ class Vision:
             EngineError: the graph cannot be loaded.
             BundleError: the graph does not have the inputs and outputs of a vision graph.
         """
-        self._preprocessing, self._before = bundle.preprocessing, bundle.tokens_before_grid
-        self._grid_boxes = grid_boxes(*bundle.grid)
+        self._preprocessing = bundle.preprocessing
+        self._grid, self._before = bundle.grid, bundle.tokens_before_grid
         self._graph = engine.load(bundle.path / VISION_GRAPH)
         self.mode = self._graph.mode
         if self._graph.input_names != ("image_bgr",) or "tokens" not in self._graph.output_names:
@@ -92,7 +105,6 @@ class Vision:
 
         Those of tokens before the grid are NaN: they stand for no region.
         """
-        left, top, right, bottom = self._preprocessing.region(width, height)
-        size = np.array([right - left, bottom - top] * 2, np.float32)
-        cells = self._grid_boxes * size + np.array([left, top] * 2, np.float32)
-        return np.concatenate([np.full((self._before, 4), np.nan, np.float32), cells])
+        boxes = token_boxes(self._preprocessing, self._grid, self._before, width, height)
+        boxes[: self._before] = np.nan
+        return boxes

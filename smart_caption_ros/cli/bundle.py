@@ -14,9 +14,9 @@ from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence
 def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Print the manifest of a bundle."""
     with errors_in_a_sentence():
-        from smart_caption_ros.captioning import Bundle
+        from smart_caption_ros.captioning.bundle import load_bundle
 
-        bundle = Bundle.load(path)
+        bundle = load_bundle(path)
         if as_json:
             print_json(dict(bundle.manifest))
             return
@@ -36,10 +36,11 @@ def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
     This finds damaged copies; `smart-caption verify` compares the engines of this machine.
     """
     with errors_in_a_sentence():
-        from smart_caption_ros.captioning import Bundle, BundleError
+        from smart_caption_ros.captioning.bundle import load_bundle
+        from smart_caption_ros.captioning.errors import BundleError
 
         try:
-            bundle = Bundle.load(path)
+            bundle = load_bundle(path)
         except BundleError as error:
             if as_json:
                 print_json({"ok": False, "error": str(error)}, indent=None)

@@ -236,6 +236,9 @@ class PhaseConfig:
     """A key of :data:`training.objectives.OBJECTIVES`."""
     backbone_learning_rate: Float = 0.0
     """Peak learning rate of the backbone; 0 freezes it and, with a ``crop`` of 1, uses cached features."""
+    backbone_layer_decay: Float = 1.0
+    """Factor of the backbone's learning rate from one layer to the layer before it, e.g. 0.75 for a vision transformer;
+    1: all layers learn at one rate."""
     backbone_coarse_only: Bool = False
     """Train only the layers of the backbone behind the feature map of stride 8: the early layers detect edges and
     textures, and take most of the time."""
@@ -270,6 +273,8 @@ class PhaseConfig:
         check_not_negative(self, "backbone_learning_rate", "cider_btw_reward")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
+        if not 0 < self.backbone_layer_decay <= 1:
+            raise ValueError(f"backbone_layer_decay must be more than 0 and at most 1, not {self.backbone_layer_decay}")
         if not 0 < self.crop <= 1:
             raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
         check_shares(self, "average", "patch_dropout", "label_smoothing")

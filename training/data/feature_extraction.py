@@ -1,4 +1,4 @@
-"""Features for a feature store: of photographs by the vision graph of a bundle, or converted from published files.
+"""Features for a feature store: of photographs by a bundle or a backbone, or converted from published files.
 
 Features of photographs are the tokens of the graph or their means inside a detector's boxes. Unlike bottom-up
 attention, the boxes come from any ONNX detector; the first token covers the whole photograph, so that an image without
@@ -12,24 +12,26 @@ from contextlib import closing
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
-from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.bundle import VISION_GRAPH
-from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
+from smart_caption_ros.captioning.vision import Vision, token_boxes
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
+from training.data.feature_cache import fingerprint
 from training.data.feature_store_writer import SHARD_IMAGES, StoreReport, StoreWriter
 from training.data.loading import load_ahead, loading_threads
 from training.data.photographs import read_photograph
 from training.data.regions import MAX_REGIONS, Regions
 from training.data.stored_features import open_features
 from training.errors import DataError
+from training.vision.released_weights import open_backbone
 
 Value = TypeVar("Value")
 
@@ -65,8 +67,8 @@ def _covered(start: np.ndarray, stop: np.ndarray, cells: int) -> np.ndarray:
     return np.clip(overlap, 0.0, 1.0)
 
 
-VISION_GRAPH_TOKENS = "vision graph"
-"""Value of ``made_by`` in the source of a store whose features are the tokens of a bundle."""
+VISION_GRAPH_TOKENS, BACKBONE_TOKENS = "vision graph", "backbone"
+"""Values of ``made_by`` in the source of a store whose features are the tokens of a bundle, or of a named backbone."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 """File names of photographs."""
 
@@ -79,40 +81,12 @@ class Ids(str, Enum):
     NUMBER = "number"
 
 
-class FeatureExtractor:
-    """Computes the features of photographs: the tokens of a vision graph, or their means inside a detector's boxes."""
+class FeatureExtractor(Protocol):
+    """Computes the features of photographs."""
 
-    def __init__(self, bundle: Path | None, engine: str = "auto", threads: int | None = None) -> None:
-        """Load a bundle, by default the one that ships with the package, into an engine.
-
-        Raises:
-            BundleError: the bundle is missing or wrong.
-            EngineError: the engine is unknown or does not work on this machine.
-        """
-        self.bundle = Bundle.load(bundle)
-        self._vision = Vision(self.bundle, create_engine(engine, threads))
-        self._engine, self._threads = engine, threads
-        self._detector: Detector | None = None
-        self.source: dict[str, Any] = {
-            "made_by": VISION_GRAPH_TOKENS,
-            "bundle": self.bundle.name,
-            "vision_sha256": self.bundle.manifest["files"][VISION_GRAPH]["sha256"],
-        }
-        """Identifies what makes the features, for the store."""
-
-    def pool_inside_boxes(self, detector: Path, minimum_score: float) -> None:
-        """Pool the tokens inside the boxes that a detector, an ONNX file, finds with a score of ``minimum_score``.
-
-        Raises:
-            DetectorError: the detector is missing, or its layout is unknown.
-        """
-        self._detector = Detector.from_onnx(detector, self._engine, self._threads, minimum_score)
-        self.source |= {
-            "made_by": "the regions of a detector",
-            "detector": detector.name,
-            "detector_sha256": sha256_of(detector),
-            "minimum_score": minimum_score,
-        }
+    source: dict[str, Any]
+    """Identifies what makes the features, for the store."""
+    token_width: int
 
     def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Compute the features of frames.
@@ -126,15 +100,89 @@ class FeatureExtractor:
         Raises:
             EngineError: the engine failed.
         """
+        ...
+
+
+class BackboneExtractor:
+    """Computes the tokens of a backbone with torch, on a GPU if there is one; a :class:`FeatureExtractor`."""
+
+    def __init__(self, name: str, data: Path) -> None:
+        """Read a backbone.
+
+        Args:
+            name: as in an experiment file.
+            data: folder of the data sets.
+
+        Raises:
+            BackboneError: it is missing or malformed.
+        """
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._backbone = open_backbone(name, data / "backbones").requires_grad_(False).to(self._device)
+        self._spec = self._backbone.spec
+        self.token_width = self._spec.token_width
+        self.source: dict[str, Any] = {
+            "made_by": BACKBONE_TOKENS, "backbone": name, "weights_sha256": fingerprint(self._backbone),
+        }  # fmt: skip
+
+    def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        spec = self._spec
+        frames = np.stack([spec.preprocessing.apply(frame) for frame in frames_bgr])
+        with torch.inference_mode():
+            tokens = self._backbone.tokens(torch.from_numpy(frames).to(self._device)).float().cpu().numpy()
+        for frame, own in zip(frames_bgr, tokens, strict=True):
+            height, width = frame.shape[:2]
+            yield own, token_boxes(spec.preprocessing, (spec.rows, spec.columns), spec.before, width, height)
+
+
+class BundleExtractor:
+    """Computes the tokens of a vision graph, or their means inside a detector's boxes; a :class:`FeatureExtractor`."""
+
+    def __init__(self, bundle: Path | None, engine: str = "auto", threads: int | None = None) -> None:
+        """Load the vision graph of a bundle, by default of the one that ships with the package, into an engine.
+
+        Raises:
+            BundleError: the bundle is missing or wrong.
+            EngineError: the engine is unknown or does not work on this machine.
+        """
+        self.bundle = Eyes.load(bundle)
+        self.token_width = self.bundle.token_width
+        self._vision = Vision(self.bundle, create_engine(engine, threads))
+        self._engine, self._threads = engine, threads
+        self._detector: Detector | None = None
+        self.source: dict[str, Any] = {
+            "made_by": VISION_GRAPH_TOKENS,
+            "bundle": self.bundle.name,
+            "vision_sha256": self.bundle.manifest["files"][VISION_GRAPH]["sha256"],
+        }
+
+    def pool_inside_boxes(self, detector: Path, minimum_score: float) -> None:
+        """Pool the tokens inside the boxes that a detector, an ONNX file, finds with a score of ``minimum_score``.
+
+        Raises:
+            DataError: the vision graph sees a part of the photograph alone.
+            DetectorError: the detector is missing, or its layout is unknown.
+        """
+        if self.bundle.preprocessing.shorter_side is not None:
+            raise DataError(f"{self.bundle.name} crops photographs, so that --detector has no tokens for every box")
+        self._detector = Detector.from_onnx(detector, self._engine, self._threads, minimum_score)
+        self.source |= {
+            "made_by": "the regions of a detector",
+            "detector": detector.name,
+            "detector_sha256": sha256_of(detector),
+            "minimum_score": minimum_score,
+        }
+
+    def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        bundle = self.bundle
         grids = self._vision.tokens(np.concatenate([self._vision.preprocess(frame) for frame in frames_bgr]))
         for frame, tokens in zip(frames_bgr, grids, strict=True):
             height, width = frame.shape[:2]
             if self._detector is None:
-                yield tokens, self._vision.boxes(width, height)
+                yield tokens, token_boxes(bundle.preprocessing, bundle.grid, bundle.tokens_before_grid, width, height)
             else:
                 # The token of the whole photograph comes first; detections are ordered by score.
                 regions = [detection.box_xyxy for detection in self._detector.detect(frame)[: MAX_REGIONS - 1]]
-                yield pool_regions(tokens, self.bundle.grid, regions, width, height)
+                yield pool_regions(tokens[bundle.tokens_before_grid :], bundle.grid, regions, width, height)
 
 
 def fill_store(
@@ -159,7 +207,7 @@ def fill_store(
         EngineError: the engine failed.
     """
     broken: list[str] = []
-    writing = StoreWriter(store, extractor.source, extractor.bundle.token_width, save_every)
+    writing = StoreWriter(store, extractor.source, extractor.token_width, save_every)
     with writing as writer, ThreadPoolExecutor() as readers:
         todo = [image for image in photographs if image not in writer]
         done = len(photographs) - len(todo)

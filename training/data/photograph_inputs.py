@@ -79,7 +79,7 @@ class Photographs:
         self._phase: PhaseConfig | None = None
         self._views: EpochViews | None = None
         self._features: dict[str, GridFeatures] = {}
-        self._boxes = torch.from_numpy(token_boxes(backbone))
+        self._boxes = torch.from_numpy(boxes_of_tokens(backbone))
 
     @property
     def token_width(self) -> int:
@@ -216,11 +216,11 @@ def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
     height, width = images_bgr.shape[1:3]
     if (width, height) != (size := backbone.spec.preprocessing.size):
         raise ValueError(f"frames of {width} x {height} pixels, but the backbone takes those of {size[0]} x {size[1]}")
-    boxes = torch.from_numpy(token_boxes(backbone)).to(images_bgr.device)
+    boxes = torch.from_numpy(boxes_of_tokens(backbone)).to(images_bgr.device)
     return Visual(backbone(images_bgr), boxes_xyxy=boxes.expand(len(images_bgr), -1, -1))
 
 
-def token_boxes(backbone: Backbone) -> NDArray[np.float32]:
+def boxes_of_tokens(backbone: Backbone) -> NDArray[np.float32]:
     """Compute the boxes of a backbone's tokens, (N, 4) float32 xyxy, fractions of what it sees of a frame."""
     spec = backbone.spec
     return grid_boxes(spec.rows, spec.columns, spec.before)

@@ -40,7 +40,7 @@ def open_visual_inputs(
         features, facts = open_stored_features(config.features, data)
         return StoredFeatures(features, splits, facts, FAMILIES[config.family])
     names = [config.backbone, *config.more_backbones]
-    trained_on = [entry for name in names for entry in _provenance(name, data / "backbones")]
+    trained_on = [entry for name in names for entry in backbone_provenance(name, data / "backbones")]
     facts = {"backbone": " + ".join(names), "backbone_trained_on": trained_on}
     networks = [open_backbone(name, data / "backbones") for name in names]
     backbone, detector = networks[0], None
@@ -71,7 +71,7 @@ def open_visual_inputs(
     return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed)
 
 
-def _provenance(name: str, folder: Path) -> list[dict[str, Any]]:
+def backbone_provenance(name: str, folder: Path) -> list[dict[str, Any]]:
     """Collect name and terms of the data that a backbone was trained on.
 
     The backbone of a trained captioner has also learned from the captions of that captioner. Of published backbones

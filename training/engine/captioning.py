@@ -40,6 +40,8 @@ class TrainedModule(NamedTuple):
     module: nn.Module
     learning_rate: float
     """Peak learning rate."""
+    layer_decay: float = 1.0
+    """Its factor from one layer to the layer before it."""
 
 
 class Captioning:
@@ -116,7 +118,9 @@ class Captioning:
         config = self.config.phases[phase]
         modules = {"captioner": TrainedModule(self.trained.captioner, config.learning_rate)}
         if config.trains_backbone and self.trained.backbone is not None:
-            modules["backbone"] = TrainedModule(self.trained.backbone.trainable, config.backbone_learning_rate)
+            modules["backbone"] = TrainedModule(
+                self.trained.backbone.trainable, config.backbone_learning_rate, config.backbone_layer_decay
+            )
         return modules
 
     def begin_phase(self, phase: int) -> None:

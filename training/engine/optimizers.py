@@ -1,5 +1,6 @@
 """Optimizers and gradient clipping of a phase. A new optimizer is one line of the registry."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -102,13 +103,36 @@ passes over a parameter find it in the cache.
 """
 
 
-def parameter_groups(module: nn.Module, config: OptimizerConfig, **settings: Any) -> list[dict[str, Any]]:
-    """Divide the parameters of a module into those that decay and those that do not, with the same settings.
+def layers_with_factors(module: nn.Module, decay: float) -> list[tuple[list[nn.Parameter], float]]:
+    """Divide the parameters of a network by layers, each with the factor of its learning rate (Clark et al., 2020).
+
+    A layer is what has one number in the names of its parameters (``blocks.3.``). Parameters before all layers count
+    as layer 0, those after as the last, whose factor is 1. Networks side by side are divided one by one.
+    """
+    if decay == 1:
+        return [(list(module.parameters()), 1.0)]
+    if isinstance(module, nn.ModuleList):
+        return [layer for network in module for layer in layers_with_factors(network, decay)]
+    numbers = {name: re.search(r"\.(\d+)\.", name) for name, _ in module.named_parameters()}
+    count = max((int(number[1]) + 1 for number in numbers.values() if number), default=0)
+    layers: dict[int, list[nn.Parameter]] = {}
+    for name, parameter in module.named_parameters():
+        number = numbers[name]
+        outside = count + 1 if layers.keys() - {0} else 0
+        layers.setdefault(int(number[1]) + 1 if number else outside, []).append(parameter)
+    last = max(layers)
+    return [(parameters, decay ** (last - place)) for place, parameters in sorted(layers.items())]
+
+
+def parameter_groups(
+    module: nn.Module, config: OptimizerConfig, parameters: Sequence[nn.Parameter] | None = None, **settings: Any
+) -> list[dict[str, Any]]:
+    """Divide the parameters of a module, or some of them, into those that decay and those that do not.
 
     Matrices decay, except embeddings: a decay of biases and of the factors of normalisations only weakens the fit, and
     one of embeddings shrinks those of rare words.
     """
-    parameters = list(module.parameters())
+    parameters = list(module.parameters() if parameters is None else parameters)
     if not config.weight_decay:
         return [{"params": parameters, **settings}]
     embeddings = {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}

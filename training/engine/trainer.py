@@ -25,7 +25,7 @@ from training.data.loading import load_ahead, loading_threads
 from training.engine.captioning import Captioning, TrainedModule
 from training.engine.distributed import Processes, check_compiler, choose_device
 from training.engine.moving_average import WeightAverage
-from training.engine.optimizers import make_optimizer, parameter_groups
+from training.engine.optimizers import layers_with_factors, make_optimizer, parameter_groups
 from training.engine.precision import choose_precision
 from training.engine.progress import Plan, Progress
 from training.engine.reporting import RunReport, summary
@@ -337,12 +337,14 @@ def _optimizer(phase: PhaseConfig, trained: dict[str, TrainedModule]) -> torch.o
     groups = [
         group
         for name, own in trained.items()
+        for parameters, factor in layers_with_factors(own.module, own.layer_decay)
         for group in parameter_groups(
             own.module,
             phase.optimizer,
+            parameters,
             name=name,
-            lr=own.learning_rate,
-            initial_lr=own.learning_rate,  # read by torch's schedulers
+            lr=factor * own.learning_rate,
+            initial_lr=factor * own.learning_rate,  # read by torch's schedulers
         )
     ]
     return make_optimizer(phase.optimizer, groups)

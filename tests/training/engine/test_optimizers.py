@@ -8,7 +8,14 @@ from torch import nn
 
 from training.checkpoint import optimizer_tensors, restore_optimizer
 from training.configs.schema import ClippingConfig, OptimizerConfig
-from training.engine.optimizers import OPTIMIZERS, Lamb, clip_gradient, make_optimizer, parameter_groups
+from training.engine.optimizers import (
+    OPTIMIZERS,
+    Lamb,
+    clip_gradient,
+    layers_with_factors,
+    make_optimizer,
+    parameter_groups,
+)
 
 
 def module() -> nn.Linear:
@@ -170,3 +177,15 @@ def test_lamb_on_lists_of_parameters_equals_one_parameter_at_a_time() -> None:
     with torch.no_grad():
         for together, alone in zip(trained(True), trained(False), strict=True):
             torch.testing.assert_close(together, alone)
+
+
+def test_layers_learn_slower_the_nearer_they_are_to_the_frame() -> None:
+    layers = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
+    network = nn.ModuleDict({"embedding": nn.Linear(2, 2), "layers": layers, "norm": nn.LayerNorm(2)})
+    divided = layers_with_factors(network, 0.5)
+    assert [factor for _, factor in divided] == [0.0625, 0.125, 0.25, 0.5, 1.0]
+    assert [parameters[0] for parameters, _ in divided] == [
+        network["embedding"].weight, *(layer.weight for layer in layers), network["norm"].weight
+    ]  # fmt: skip
+    assert len(layers_with_factors(nn.ModuleList([network, network]), 0.5)) == 10
+    assert [factor for _, factor in layers_with_factors(network, 1.0)] == [1.0]

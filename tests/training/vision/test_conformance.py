@@ -10,6 +10,7 @@ import torch
 
 from export.tensorrt import unsupported_by_tensorrt
 from export.vision import export_vision
+from tests.frames import blobs
 from tests.tiny_backbones import NAMES, save_backbone
 from training.errors import BackboneError
 from training.vision.backbone import Backbone
@@ -126,3 +127,18 @@ def test_an_id_that_cannot_be_downloaded_says_how_to_fetch_it(monkeypatch: pytes
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(BackboneError, match="hf download nobody/nothing --local-dir"):
         open_backbone("hf/nobody/nothing", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["clip", "siglip", "dinov2", "vit", "blip"])
+def test_frames_and_tokens_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+    """To the rounding of a pixel, which transformers keeps as a float."""
+    import transformers
+
+    called = save_backbone(name, tmp_path)
+    backbone = open_backbone(called, Path("/nowhere"))
+    processor = transformers.AutoImageProcessor.from_pretrained(tmp_path, use_fast=False)
+    for seed, (height, width) in enumerate([(60, 80), (81, 45), (33, 200)]):
+        photograph = blobs(seed, height, width)
+        expected = processor(images=[photograph[..., ::-1]], return_tensors="pt")["pixel_values"]
+        frame = torch.from_numpy(backbone.spec.preprocessing.apply(photograph))[None]
+        assert (backbone.normalise(frame) - expected).abs().max() < 1.01 / 255 / min(backbone.spec.std)

@@ -1,0 +1,140 @@
+"""Export a backbone alone, as a bundle of eyes: for features, and for the heads of others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+
+from export.bundle import ExportError, check_destination, described_files, exporting_commit
+from export.calibration import Photographs
+from export.manifest import described_eyes
+from export.options import ExportOptions
+from export.passes.float16 import write_float16
+from export.passes.int8 import quantise_products
+from export.storage import round_to_float16, store_as_float16
+from export.tensorrt import unsupported_by_tensorrt
+from export.verify import CPU
+from export.vision import export_vision
+from smart_caption_ros.captioning.bundle import FORMAT_VERSION, VISION_GRAPH, VISION_LAYOUT, Eyes, write_manifest
+from smart_caption_ros.captioning.vision import Vision
+from smart_caption_ros.engines import create_engine
+from smart_caption_ros.files import folder_replaced_atomically
+from training.data.visual_inputs import backbone_provenance
+from training.engine.trained_captioner import TrainedCaptioner
+from training.paths import data_folder
+from training.vision.backbone import Backbone
+from training.vision.released_weights import CHECKPOINT_SUFFIX, open_backbone
+
+LARGEST_ERROR = {"float32": 0.01, "float16": 0.05, "int8": 0.3}
+"""Largest error of the tokens of photographs, a share of their root mean square, by precision."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A bundle of eyes, and what its precision costs."""
+
+    eyes: Eyes
+    error: float
+    """Root mean square of the difference between the tokens and torch's, a share of the latter's."""
+    similarity: float
+    """Lowest mean over a photograph of the cosine between its tokens and torch's."""
+    photographs: str
+    """What they were measured on."""
+
+
+def export_eyes(options: ExportOptions, name: str) -> Written:
+    """Write a bundle that holds a vision graph alone.
+
+    Args:
+        options: precision, storage, frames and destination.
+        name: of a backbone as in an experiment file, or the best.safetensors of a run with a backbone.
+
+    Raises:
+        BackboneError: the backbone is missing or malformed.
+        CheckpointError: the checkpoint is missing or malformed.
+        ExportError: the captioner has no backbone, TensorRT refuses an operator, or the tokens are not torch's.
+    """
+    check_destination(options.bundle, replace=options.replace)
+    backbone, trained_on = _backbone(name)
+    size = options.image_size
+    if size:
+        backbone.set_image_size(size, size)
+    unrounded = [tensor.clone() for tensor in backbone.state_dict().values()] if options.rounded else []
+    if options.rounded:
+        round_to_float16(backbone)
+    graph = export_vision(backbone, detects=options.detector)
+    if options.precision == "float16":
+        graph, _ = write_float16(graph)
+    elif options.precision == "int8":
+        graph = quantise_products(graph)
+    if reasons := unsupported_by_tensorrt(graph, static=False) if options.precision != "int8" else []:
+        raise ExportError(f"TensorRT cannot run the graph: {reasons[0]} ({len(reasons)} reasons in all)")
+    if options.rounded:
+        store_as_float16(graph)
+        for tensor, value in zip(backbone.state_dict().values(), unrounded, strict=True):
+            tensor.copy_(value)
+    detects = options.detector and bool(backbone.class_names)
+    facts = {
+        "format_version": FORMAT_VERSION,
+        "name": options.name or name.rstrip("/").rpartition("/")[2],
+        "exported_by": {"commit": exporting_commit(), "onnx": onnx.__version__},
+        "architecture": {"backbone": backbone.description},
+        "trained_on": trained_on,
+        "precision": {"stored": options.storage, "computed": options.precision},
+        **described_eyes(backbone.spec),
+        "class_names": list(backbone.class_names) if detects else [],
+        **({"detector": {"layout": VISION_LAYOUT, "minimum_score": options.detector_score}} if detects else {}),
+    }
+    options.bundle.parent.mkdir(parents=True, exist_ok=True)
+    with folder_replaced_atomically(options.bundle) as unfinished:
+        (unfinished / VISION_GRAPH).write_bytes(graph.SerializeToString())
+        write_manifest(unfinished, {**facts, "files": described_files(unfinished, [VISION_GRAPH])})
+        photographs = Photographs.find(options.calibration, {"experiment": {"data": {}}})
+        frames = photographs.read(options.check_images)
+        error, similarity = _compare(Eyes.load(unfinished), backbone, frames)
+        if not error <= LARGEST_ERROR[options.precision]:
+            raise ExportError(
+                f"the tokens of {photographs.description} differ from torch's by {error:.1%} of their size, more than "
+                f"{LARGEST_ERROR[options.precision]:.0%}; no bundle was written"
+            )
+    return Written(Eyes.load(options.bundle), error, similarity, f"{len(frames)} {photographs.description}")
+
+
+def _backbone(name: str) -> tuple[Backbone, list[dict[str, str]]]:
+    """Read a backbone; return it with the data that it was trained on.
+
+    Raises:
+        ExportError: the captioner has none.
+    """
+    if not name.endswith(CHECKPOINT_SUFFIX) or name.startswith("timm/"):
+        folder = data_folder() / "backbones"
+        return open_backbone(name, folder), backbone_provenance(name, folder)
+    trained = TrainedCaptioner.load(Path(name))
+    if trained.backbone is None:
+        raise ExportError(
+            f"{name}: this captioner was trained on stored features and has no backbone; name the backbone"
+        )
+    return trained.backbone, [*trained.caption_provenance, *trained.record["backbone_trained_on"]]
+
+
+def _compare(eyes: Eyes, backbone: Backbone, photographs: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Compare the tokens of photographs with torch's, one photograph at a time.
+
+    Returns:
+        :attr:`Written.error` and :attr:`Written.similarity`.
+    """
+    vision = Vision(eyes, create_engine(CPU))
+    squares, reference, similarities = 0.0, 0.0, []
+    for photograph in photographs:
+        frame = vision.preprocess(photograph)
+        found = vision.tokens(frame)
+        with torch.inference_mode():
+            expected = backbone.tokens(torch.from_numpy(frame)).numpy()
+        squares += float(np.square(found - expected).sum())
+        reference += float(np.square(expected).sum())
+        lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(expected, axis=-1)
+        similarities.append(float(((found * expected).sum(axis=-1) / np.maximum(lengths, 1e-9)).mean()))
+    return (squares / reference) ** 0.5, min(similarities)

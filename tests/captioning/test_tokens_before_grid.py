@@ -1,0 +1,91 @@
+"""Boxes of words where visual tokens stand before the grid, and where the graph sees a part of the frame."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smart_caption_ros.captioning import Bundle, Captioner
+from smart_caption_ros.captioning.bundle import VISION_GRAPH
+from smart_caption_ros.engines import Engine, create_engine
+from tests.frames import blobs
+
+
+class _Graph:
+    """A graph whose outputs are changed."""
+
+    def __init__(self, graph: Any, change: Any) -> None:
+        self._graph, self._change = graph, change
+
+    def run(self, inputs: Any) -> Any:
+        return self._change(self._graph.run(inputs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+
+class Planting:
+    """An engine that puts a token before the grid, and all attention on one token."""
+
+    place: int
+
+    def __init__(self) -> None:
+        self._engine: Engine = create_engine("onnxruntime-cpu", 1)
+
+    def load(self, path: Path) -> Any:
+        return _Graph(self._engine.load(path), self._add_token if path.name == VISION_GRAPH else self._plant)
+
+    def _add_token(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        tokens = outputs["tokens"]
+        return {**outputs, "tokens": np.concatenate([tokens.mean(axis=1, keepdims=True), tokens], axis=1)}
+
+    def _plant(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        attention = np.zeros_like(outputs["attention"])
+        assert attention.shape[-1] == 50
+        attention[..., self.place] = 1
+        return {**outputs, "attention": attention}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+@pytest.fixture
+def planting() -> Planting:
+    return Planting()
+
+
+def captioner_of(bundle: Path, engine: Planting, **preprocessing: object) -> Captioner:
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["tokens"]["before_grid"] = 1
+    manifest["preprocessing"] |= preprocessing
+    manifest["format_version"] = 5
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    return Captioner(Bundle.load(bundle), engine)  # type: ignore[arg-type]
+
+
+def test_attention_on_a_cell_gives_its_box_and_on_a_class_token_none(bundle_copy: Path, planting: Planting) -> None:
+    captioner = captioner_of(bundle_copy, planting)
+    frame = blobs(0, 70, 140)
+    for cell in range(49):
+        planting.place = 1 + cell
+        row, column = divmod(cell, 7)
+        words = captioner.caption(frame).words
+        assert words
+        for word in words:
+            assert word.box_xyxy == pytest.approx((20 * column, 10 * row, 20 * column + 20, 10 * row + 10), abs=1e-4)
+    planting.place = 0
+    assert all(math.isnan(edge) for word in captioner.caption(frame).words for edge in word.box_xyxy)
+
+
+def test_the_boxes_of_a_cropped_frame_are_those_of_the_crop(bundle_copy: Path, planting: Planting) -> None:
+    """Of 640 x 480 with the shorter side at 256 and 224 cut out, the crop is 420 pixels wide and high."""
+    captioner = captioner_of(bundle_copy, planting, interpolation="bicubic", shorter_side=256)
+    planting.place = 1
+    words = captioner.caption(blobs(1, 480, 640)).words
+    scale = 480 / 256
+    left, top, side = 58 * 640 / 341, 16 * scale, 32 * scale
+    for word in words:
+        assert word.box_xyxy == pytest.approx((left, top, left + side, top + side), rel=2e-3)

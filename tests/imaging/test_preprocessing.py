@@ -1,0 +1,46 @@
+"""Frames as a vision graph takes them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_caption_ros.imaging import resize_image
+from smart_caption_ros.imaging.preprocessing import INTERPOLATIONS, Preprocessing
+from tests.frames import blobs
+
+
+@given(
+    width=st.integers(1, 90), height=st.integers(1, 90), interpolation=st.sampled_from(INTERPOLATIONS),
+    shorter=st.sampled_from([None, 32, 37]),
+)  # fmt: skip
+def test_every_frame_gets_the_size_and_the_region_lies_in_it(
+    width: int, height: int, interpolation: str, shorter: int | None
+) -> None:
+    preprocessing = Preprocessing(32, 24, interpolation, shorter)
+    assert preprocessing.apply(blobs(0, height, width)).shape == (24, 32, 3)
+    left, top, right, bottom = preprocessing.region(width, height)
+    assert -1e-3 <= left < right <= width + 1e-3
+    assert -1e-3 <= top < bottom <= height + 1e-3
+
+
+def test_without_more_the_frame_is_squashed_as_always() -> None:
+    frame = blobs(3, 100, 60)
+    np.testing.assert_array_equal(Preprocessing(24, 24).apply(frame), resize_image(frame, (24, 24)))
+    np.testing.assert_array_equal(Preprocessing(24, 24).region(60, 100), [0, 0, 60, 100])
+
+
+def test_the_region_is_what_the_frame_shows() -> None:
+    """The left half is black, the right half white: in the crop, the edge is where the region says."""
+    frame = np.zeros((60, 100, 3), np.uint8)
+    frame[:, 50:] = 255
+    preprocessing = Preprocessing(32, 32, "bilinear", 40)
+    left, _, right, _ = preprocessing.region(100, 60)
+    white = float((preprocessing.apply(frame)[16, :, 0] > 127).mean())
+    assert white == pytest.approx((right - 50) / (right - left), abs=1 / 32)
+
+
+@pytest.mark.parametrize("wrong", [(0, 5), (5, 5, "nearest"), (8, 4, "area", 7)])
+def test_impossible_preprocessing_is_refused(wrong: tuple[object, ...]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        Preprocessing(*wrong)  # type: ignore[arg-type]
