@@ -92,7 +92,9 @@ def features(
     """
     if published is not None:
         if bundle or backbone or detector:
-            raise DataError("--bundle, --backbone and --detector are for photographs: leave them out with --from")
+            raise DataError(
+                "--bundle and --detector make features of photographs, as --backbone does: leave them out with --from"
+            )
         report = convert_features(
             published.value, paths, output, width, max_regions, save_every, image_sizes=image_sizes or ()
         )

@@ -124,7 +124,7 @@ class Bundle(Eyes):
             BundleError: the bundle is missing, malformed, changed after export or newer than this package.
         """
         read = _open(path)
-        if CAPTIONER_GRAPH not in read.file_names() and VISION_GRAPH in read.file_names():
+        if not read.has_captioner:
             raise BundleError(
                 f"{read.folder} holds a vision graph without a captioner: it makes features, but says nothing; give a "
                 "bundle that was exported with a captioner"
@@ -145,8 +145,7 @@ def load_bundle(path: str | os.PathLike[str] | None = None) -> Eyes:
     Raises:
         BundleError: as :meth:`Bundle.load`.
     """
-    names = _open(path).file_names()
-    return (Bundle if CAPTIONER_GRAPH in names or VISION_GRAPH not in names else Eyes).load(path)
+    return (Bundle if _open(path).has_captioner else Eyes).load(path)
 
 
 def _open(path: str | os.PathLike[str] | None) -> "_Reader":
@@ -289,6 +288,10 @@ class _Reader:
         if last not in self.value(".".join(parents), dict, "an object", bool):
             return default  # older formats lack the key
         return int(self.value(key, int, "a whole number, 0 or more", lambda number: number >= 0))
+
+    @property
+    def has_captioner(self) -> bool:
+        return "decoding" in self.manifest or CAPTIONER_GRAPH in self.file_names()
 
     def file_names(self) -> list[str]:
         return list(self.value("files", dict, "an object of files", bool))
