@@ -27,6 +27,7 @@ from training.decoding.beam_search import (
     backtrack,
     best_is_final,
     bias_after,
+    bias_of_next,
     logit_addend,
     ranked_logits,
     select_continuations,
@@ -207,8 +208,8 @@ class _Step(nn.Module):
         logits, attention, state = self.captioner.decode(words[..., None], position, past, state, encoded)
         assert attention is not None
         logits, bias = logits.squeeze(2).float() + self.addend, tensors.get(_BIAS)
-        penalty = self.search.repeat_penalty
-        counted = bias if bias is None or self.pieces is None else self.pieces.counted(bias, penalty)
+        rules = tensors.get(_GROUPS), self.same_words, self.search.repeat_penalty, self.pieces
+        counted = None if bias is None else bias_of_next(bias, words, *rules)
         ranked, past = ranked_logits(logits, counted, position, self.search.min_words), visible_slots(past, 1)
         ended: tuple[Tensor, ...]
         if _ENDED in tensors:
@@ -230,15 +231,8 @@ class _Step(nn.Module):
             for name, tensor in self.found.state.flatten(state).items()
         }
         if bias is not None:
-            carried[_BIAS] = bias_after(
-                _gathered(bias, found.parents),
-                _gathered(words, found.parents),
-                found.words,
-                tensors.get(_GROUPS),
-                self.same_words,
-                penalty,
-                self.pieces,
-            )
+            continued, before = _gathered(bias, found.parents), _gathered(words, found.parents)
+            carried[_BIAS] = bias_after(continued, before, found.words, *rules)
         return (
             going_on, found.words, found.scores, _gathered(past, found.parents), *ended, *carried.values(),
             found.log_probabilities, attention.squeeze(2).float(),

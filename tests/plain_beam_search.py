@@ -3,6 +3,7 @@
 The reference for :mod:`training.decoding.beam_search` and :mod:`export.trace`; the search shares no code with them.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,6 +26,8 @@ class Beam:
     guidance: float = 0.0
     said_groups: frozenset[int] = frozenset()
     said_numbers: frozenset[int] = frozenset()
+    before: "Beam | None" = None
+    """The beam before its last word, where this is one piece so far."""
 
     @property
     def score(self) -> float:
@@ -44,11 +47,13 @@ def plain_beam_search(
     guide: dict[int, tuple[float, int]] | None = None,
     same: dict[int, int] | None = None,
     penalty: float = 0.0,
+    continues: Collection[int] = (),
 ) -> list[Beam]:
     """Search for the beams of one image (B = 1), best first by score + guidance; every beam is finished.
 
     ``guide`` has the bias and the group of words by their ids; the first word of a group counts. ``same`` has numbers
-    of words by their ids; a word whose number the beam has said costs the penalty, whatever its bias.
+    of words by their ids; a word whose number the beam has said costs the penalty, whatever its bias. ``continues`` has
+    the pieces that make the word before them longer, so that it is another word.
     """
     beams = [Beam()]
     for _ in range(max_words):
@@ -60,7 +65,9 @@ def plain_beam_search(
             logits[list(forbidden)] = -torch.inf  # probabilities are normalised over the words that are allowed
             scores = logits.log_softmax(-1).tolist()
             continued += [
-                _with_word(beam, word, score, (guide or {}).get(word), (same or {}).get(word), penalty)
+                _with_word(
+                    beam, word, score, (guide or {}).get(word), (same or {}).get(word), penalty, word in continues
+                )
                 for word, score in enumerate(scores)
                 if word not in forbidden
             ]
@@ -76,14 +83,25 @@ def assert_same_beams(found: Hypotheses, image: int, expected: list[Beam]) -> No
 
 
 def _with_word(
-    beam: Beam, word: int, log_probability: float, guide: tuple[float, int] | None, number: int | None, penalty: float
+    beam: Beam,
+    word: int,
+    log_probability: float,
+    guide: tuple[float, int] | None,
+    number: int | None,
+    penalty: float,
+    continues: bool,
 ) -> Beam:
+    words, chosen = [*beam.words, word], [*beam.log_probabilities, log_probability]
+    if continues:
+        guided = beam.before or beam
+        return Beam(words, chosen, guided.guidance, guided.said_groups, guided.said_numbers)
     bias, group = guide or (0.0, 0)
     gain = -penalty if number in beam.said_numbers else bias if group not in beam.said_groups else 0.0
     return Beam(
-        [*beam.words, word],
-        [*beam.log_probabilities, log_probability],
+        words,
+        chosen,
         beam.guidance + gain,
         beam.said_groups | ({group} if guide else set()),
         beam.said_numbers | ({number} if number else set()),
+        beam,
     )

@@ -283,6 +283,27 @@ def next_bias(
     return bias
 
 
+def bias_of_next(
+    bias: Tensor,
+    last: Tensor,
+    groups: Tensor | None,
+    same_words: Tensor | None,
+    penalty: float,
+    pieces: PieceTables | None,
+) -> Tensor:
+    """Return the bias (B, k, V) by which the next word is chosen or, in a vocabulary of pieces, the next piece.
+
+    Args:
+        bias, groups, same_words, penalty: of :func:`next_bias`.
+        last: (B, k) int64, what each beam has said last.
+        pieces: of the vocabulary; None where all are whole words.
+    """
+    if pieces is None:
+        return bias
+    after = next_bias(bias, groups, pieces.words_so_far(last), same_words, penalty)
+    return pieces.counted(bias, after, last, penalty)
+
+
 def bias_after(
     bias: Tensor,
     before: Tensor,
@@ -292,18 +313,16 @@ def bias_after(
     penalty: float,
     pieces: PieceTables | None,
 ) -> Tensor:
-    """Return the bias (B, k, V) after a word or, in a vocabulary of pieces, after a piece: its word is said when the
-    next one shows that it was whole.
+    """Return the bias (B, k, V) after a word or, in a vocabulary of pieces, after a piece: a word is said when the next
+    piece shows that it was whole.
 
     Args:
         bias, words, groups, same_words, penalty: of :func:`next_bias`.
         before: (B, k) int64, what each beam had said before ``words``.
         pieces: of the vocabulary; None where all are whole words.
     """
-    if pieces is None:
-        return next_bias(bias, groups, words, same_words, penalty)
-    later = next_bias(bias, groups, pieces.completed(before, words), same_words, penalty)
-    return pieces.within_word(later, pieces.counted(bias, penalty), words)
+    said = words if pieces is None else pieces.completed(before, words)
+    return next_bias(bias, groups, said, same_words, penalty)
 
 
 def excluded_words(
@@ -435,10 +454,9 @@ class _Search:
         settings = self._settings
         ended = self.ended if settings.after_end == "padding" else torch.zeros_like(self.ended)
         logits = logits.squeeze(2).float() + self._addend
-        counted = self._bias
-        if counted is not None and self._pieces is not None:
-            counted = self._pieces.counted(counted, settings.repeat_penalty)
-        ranked = ranked_logits(logits, counted, position, settings.min_words)
+        rules = self._groups, self._same_words, settings.repeat_penalty, self._pieces
+        bias = None if self._bias is None else bias_of_next(self._bias, self._words, *rules)
+        ranked = ranked_logits(logits, bias, position, settings.min_words)
         spare = 0 if self._finished is None else settings.beam_size
         found = select_continuations(logits, self._scores, ended, ranked, spare)
         past = torch.cat([self._past, self._own], dim=2)
@@ -452,15 +470,7 @@ class _Search:
         self.ended = newly_ended
         if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
-            self._bias = bias_after(
-                continued,
-                before.gather(1, parents),
-                self._words,
-                self._groups,
-                self._same_words,
-                settings.repeat_penalty,
-                self._pieces,
-            )
+            self._bias = bias_after(continued, before.gather(1, parents), self._words, *rules)
         self._state = reorder_rows(state, parents)
         self._past = past.gather(1, parents[..., None].expand_as(past))
         weights = attention.squeeze(2).float() if self._settings.attention and attention is not None else None

@@ -12,7 +12,7 @@ from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding import ObjectsGuide
 from smart_caption_ros.grounding.class_words import class_pieces
 from tests.tiny_model import tiny_smart, tiny_visual
-from training.decoding.beam_search import SearchSettings, WordGuide, beam_search, bias_after
+from training.decoding.beam_search import SearchSettings, WordGuide, beam_search, bias_after, bias_of_next
 from training.decoding.pieces import PieceTables
 from training.decoding.repeats import same_words
 
@@ -42,6 +42,7 @@ def test_a_guide_knows_the_words_of_classes_in_one_piece_and_in_several(biases: 
         ([A, BOOK, COMMA, A, DOG, END], [BOOK, DOG]),
         ([A, SKATE, BOARD, S, END], [SKATE]),
         ([A, SKATE, RS, END], []),
+        ([A, BOOK, BOOK, END], [BOOK]),
         ([A, SKATE, A, END], []),
         ([BOOK, SHELF, A, BOOK, A, BOOK, END], [BOOK]),
         ([SKATE, BOARD, A, SKATE, BOARD, A, DOG, END], [SKATE, DOG]),
@@ -57,8 +58,8 @@ def test_a_caption_is_guided_by_its_words_in_the_search_and_in_the_ranking(
     bias, groups = torch.from_numpy(biases.bias)[:, None], torch.from_numpy(biases.groups)
     gained, before = 0.0, VOCABULARY.begin_id
     for word in said:
-        gained += float(tables.counted(bias, 0.0)[0, 0, word])
         pair = torch.tensor([[before]]), torch.tensor([[word]])
+        gained += float(bias_of_next(bias, pair[0], groups, None, 0.0, tables)[0, 0, word])
         bias, before = bias_after(bias, *pair, groups, None, 0.0, tables), word
     assert gained == pytest.approx(wanted)
 
@@ -70,6 +71,8 @@ def test_a_caption_is_guided_by_its_words_in_the_search_and_in_the_ranking(
         ([BOOK, SHELF, A, BOOK, A], 0),
         ([BOOK, A, BOOK, SHELF, A], 0),
         ([BOOK, A, TABLE, A, A], 0),
+        ([BOOK, BOOK, BOOK, A], 2),
+        ([BOOK, BOOK, SHELF, A], 0),
     ],
 )
 def test_the_penalty_of_repetitions_is_for_words_that_are_the_same_to_their_end(said: list[int], repeated: int) -> None:
@@ -77,8 +80,8 @@ def test_the_penalty_of_repetitions_is_for_words_that_are_the_same_to_their_end(
     assert tables is not None
     bias, lost, before = torch.zeros(1, 1, len(VOCABULARY)), 0.0, VOCABULARY.begin_id
     for word in said:
-        lost -= float(tables.counted(bias, penalty)[0, 0, word])
         pair = torch.tensor([[before]]), torch.tensor([[word]])
+        lost -= float(bias_of_next(bias, pair[0], None, same, penalty, tables)[0, 0, word])
         bias, before = bias_after(bias, *pair, None, same, penalty, tables), word
     assert lost == repeated * penalty
 
