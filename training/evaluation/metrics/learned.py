@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from training.evaluation.metrics.metric import MetricError
+from training.vision.torchvision_operators import declare_torchvision_operators
 
 CLIP_S, PAC_S, BERT_S = "clip_s", "pac_s", "bert_s"
 """Names of the metrics, and of their folders of weights."""
@@ -20,6 +21,7 @@ def load_network(folder: Path, kind: str) -> tuple[Any, Any]:
     """
     if not folder.is_dir():
         raise MetricError(f"needs weights at {folder} (docs/evaluation.md)")
+    declare_torchvision_operators()
     try:
         import transformers
     except ImportError as error:
