@@ -96,7 +96,7 @@ def torch_variant(checkpoint: Path, captioner: Captioner, threads: int) -> Varia
         found = trained.caption_images(
             squashed[None], captioner.bundle.search.beam_size, captioner.bundle.search.max_words
         )
-        return trained.sentences(found)
+        return trained.sentences(found.words)
 
     return caption
 

@@ -141,9 +141,9 @@ class ObjectsGuide:
             if classes := self._table.classes_of.get(singular):
                 naming[index] = sorted(self._place_of[name] for name in classes)
         pieces = class_pieces(vocabulary)
-        for word, classes in self._table.classes_of.items() if pieces is not None else ():
-            split = vocabulary.split(word)
-            if classes and len(split) > 1 and split[1] in pieces.seconds[split[0]]:
+        for word, classes in self._table.classes_of.items():
+            split = vocabulary.split(word) if classes and pieces is not None else []
+            if pieces is not None and len(split) > 1 and split[1] in pieces.seconds[split[0]]:
                 places = {self._place_of[name] for name in classes} | {*naming.get(split[0], ())}
                 naming[split[0]] = sorted(places)
         width = max(map(len, naming.values()), default=1)

@@ -77,7 +77,8 @@ def styled_words(
     words: list[StyledWord] = []
     marked: set[str] = set()
     tokens = [(word.text, word.log_probability, word.box_xyxy) for word in caption.words]
-    tokens_or_words = tokens or [(word, 0.0, None) for word in caption.text.split()]
+    tokens_or_words: list[tuple[str, float, Box | None]] = [*tokens]
+    tokens_or_words = tokens_or_words or [(word, 0.0, None) for word in caption.text.split()]
     starts = word_starts([token for token, _, _ in tokens_or_words], caption.text)
     for place, (token, log_probability, box) in enumerate(tokens_or_words):
         if words and caption.text[starts[place] - 1 : starts[place]] != " ":  # a clitic ("'s") or a comma

@@ -97,7 +97,7 @@ class CheckpointCaptioner:
         captions: dict[str, str] = {}
         for names, visual in self._batches(images, read_image, data):
             found = self.trained.caption(visual, attention=False)
-            captions.update(zip(names, self.trained.sentences(found), strict=True))
+            captions.update(zip(names, self.trained.sentences(found.words), strict=True))
         return captions
 
     def constraints(self, source: Path, images: Sequence[str], read_image: ImageReader | None) -> Constraints:
@@ -151,7 +151,7 @@ class CheckpointCaptioner:
             sets = [constraints[name] for name in names]
             found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search, minimum)
             satisfied += int(found.satisfied[:, 0].sum())
-            captions.update(zip(names, self.trained.sentences(found), strict=True))
+            captions.update(zip(names, self.trained.sentences(found.words), strict=True))
         return captions, satisfied
 
     def _batches(

@@ -223,9 +223,9 @@ class TrainedCaptioner:
         """Decode the words of each image's best caption."""
         return [self.vocabulary.decode(ids) for ids in hypotheses.words[:, 0].tolist()]
 
-    def sentences(self, hypotheses: Hypotheses) -> list[str]:
-        """Decode each image's best caption."""
-        return [self.vocabulary.sentence(ids) for ids in hypotheses.words[:, 0].tolist()]
+    def sentences(self, words: torch.Tensor) -> list[str]:
+        """Decode each image's best caption of (B, k, T) ids."""
+        return [self.vocabulary.sentence(ids) for ids in words[:, 0].tolist()]
 
 
 def _read_search(state: dict[str, Any]) -> Search:

@@ -1,0 +1,120 @@
+"""An imported captioner in the node and the programs around it, as processes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import pytest
+
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+pytest.importorskip("transformers", reason="needs the extra metrics")
+
+from sensor_msgs.msg import Image
+from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
+from smart_caption_ros.srv import DescribeImage
+from std_msgs.msg import Header
+
+from export.import_checkpoint import __main__ as command
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.imaging.image_messages import encode_image
+from tests.frames import blobs
+from tests.live.terminal.terminal_process import CLI, TerminalProcess
+from tests.published_folders import write_published
+
+if TYPE_CHECKING:
+    from tests.system.conftest import Robot
+
+pytestmark = [pytest.mark.needs_ros, pytest.mark.long]
+CAMERAS = ("front", "rear")
+TOKEN = "a-token-of-this-test-alone"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny ViT-GPT2 with random weights, imported."""
+    folder = tmp_path_factory.mktemp("published")
+    write_published(folder / "model", "vit-gpt2")
+    arguments = ["vision-encoder-decoder", folder / "model", "-o", folder / "bundle", "--check-images", 2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
+        assert command.main() == 0
+    return folder / "bundle"
+
+
+def test_the_node_runs_an_imported_bundle_with_two_cameras(robot: Robot, bundle: Path) -> None:
+    """The steps:
+
+    1. Captions of both cameras are those of the bundle alone, with whole words and boxes.
+    2. Detections give the captions coverage.
+    3. ~/describe_image answers; after deactivate and activate captions go on.
+    """
+    robot.start(
+        "smart_caption_ros.nodes.caption_command", "-p", f"bundle:={bundle}", "-p", "cameras:=[front, rear]",
+        "-p", "max_age_s:=0.0", "-p", "detection_wait_s:=5.0", "-p", "engine:=onnxruntime-cpu",
+    )  # fmt: skip
+    alone = Captioner.from_bundle(bundle, engine="onnxruntime-cpu")
+    captions = {camera: robot.listen(Caption, f"/{camera}/caption") for camera in CAMERAS}
+    images = {camera: robot.publisher(Image, f"/{camera}/image") for camera in CAMERAS}
+    detections = {camera: robot.publisher(DetectedObjectArray, f"/{camera}/detections") for camera in CAMERAS}
+
+    def ask(camera: str, number: int) -> Caption:
+        header = Header(frame_id="eye")
+        header.stamp.sec = number
+        found = DetectedObject(class_name="dog", score=0.9, box=BoundingBox(x2=9.0, y2=9.0))
+        detections[camera].publish(DetectedObjectArray(header=header, objects=[found]))
+        images[camera].publish(Image(header=header, **encode_image(blobs(number, 48, 64))))
+        caption: Caption = robot.wait_for(
+            lambda: next((c for c in captions[camera] if c.header == header), None), f"caption of {camera}"
+        )
+        return caption
+
+    for number, camera in enumerate([*CAMERAS, *CAMERAS], 1):
+        caption, expected = ask(camera, number), alone.caption(blobs(number, 48, 64))
+        assert (caption.text, caption.camera) == (expected.text, camera)
+        assert [word.text for word in caption.words] == [word.text for word in expected.words]
+        assert caption.score == pytest.approx(expected.score, abs=1e-3)
+        # A word that attended to the class token most has no box.
+        boxes = [word.box for word in caption.words if not math.isnan(word.box.x1)]
+        assert all(0 <= box.x1 < box.x2 <= 64 for box in boxes)
+        assert caption.coverage.valid
+    answer = robot.call(DescribeImage, "/caption_node/describe_image", image=Image(**encode_image(blobs(9, 48, 64))))
+    assert answer.caption.text == alone.caption(blobs(9, 48, 64)).text
+    assert robot.change_state("deactivate")
+    assert robot.change_state("activate")
+    assert ask("front", 20).status == Caption.STATUS_OK
+
+
+def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    cv2.imwrite(str(tmp_path / "pictures" / "a.png"), blobs(1, 48, 64))
+    text = Captioner.from_bundle(bundle, engine="onnxruntime-cpu").caption(blobs(1, 48, 64)).text
+    source = ("--source", str(tmp_path / "pictures"), "--bundle", str(bundle), "--interval", "0.2", "--loop")
+    with TerminalProcess(CLI, "watch", *source) as terminal:
+        terminal.wait_for(lambda: text[:20] in terminal.screen)
+        terminal.type(b"q")
+        assert terminal.wait() == 0
+    command_line = [sys.executable, "-c", CLI, "serve", "--port", "0", "--token", TOKEN, *source]
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+            assert address
+            shown: dict[str, Any] = {}
+            end_s = time.monotonic() + 60
+            while not shown and time.monotonic() < end_s:
+                headers = {"Authorization": f"Bearer {TOKEN}"}
+                request = urllib.request.Request(f"{address[0]}/captions.json", headers=headers)
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    shown = json.load(answer)["captions"]
+            assert next(iter(shown.values()))["text"] == text
+        finally:
+            process.terminate()
