@@ -21,10 +21,20 @@ _SIZE = struct.Struct("<Q")
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-    """Write atomically: ``path`` is either the old file or the complete new one."""
+    """Write atomically: ``path`` is either the old file or the complete new one.
+
+    Raises:
+        CheckpointError: the disk is full, or the file cannot be written for another reason.
+    """
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     with replaced_atomically(path) as unfinished:
-        save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
+        unfinished.touch()
+        ordinary_mode = unfinished.stat().st_mode  # safetensors makes files that their owner alone may read
+        try:
+            save_file(contiguous, unfinished, metadata={"state": json.dumps(state)})
+        except SafetensorError as error:
+            raise CheckpointError(f"{path} cannot be written ({error}); the last complete file is as it was") from None
+        unfinished.chmod(ordinary_mode)
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -40,7 +50,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         header = json.loads(whole[_SIZE.size : _SIZE.size + _SIZE.unpack_from(whole)[0]])
         return tensors, json.loads(header["__metadata__"]["state"])
     except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise CheckpointError(f"{path} is not a readable checkpoint ({error}); remove it to start afresh") from None
+        raise CheckpointError(f"{path} is not a readable checkpoint ({error})") from None
 
 
 def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 
 from training.command_line import FAILED, INTERRUPTED, DeviceOption, ThreadsOption, report_error, run_command
-from training.configs.schema import ExperimentConfig, RecipeConfig
+from training.configs.schema import DataConfig, ExperimentConfig, RecipeConfig
+from training.data.checking import check_data, in_words
 from training.engine.distributed import DeviceError, OtherProcessError, Processes, choose_device
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
@@ -38,12 +39,17 @@ def train(
     ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read all data, list what is wrong with it, and do not train.")
+    ] = False,
 ) -> int:
     """Train the run, or the runs, of an experiment file. The same command resumes a run that was stopped.
 
     To train in several processes, start the command by torchrun:
     torchrun --nproc-per-node 4 -m training.train CONFIG
     """
+    if check:
+        return _check(config, settings or ())
     if threads:
         torch.set_num_threads(threads)
     plan: ExperimentConfig | Recipe | None = None
@@ -57,6 +63,30 @@ def train(
     status = _report_errors(processes, plan, problem, run)
     processes.close()
     return status
+
+
+def _check(file: Path, settings: Sequence[str]) -> int:
+    """List everything that is wrong with the data of an experiment; the exit status is 1 if anything is."""
+    found = False
+    try:
+        plan = load_experiment(file, settings)
+        runs = Recipe(plan, RUNS / plan.name, str(file)).runs if isinstance(plan, RecipeConfig) else ()
+        configs = [run.config for run in runs] if isinstance(plan, RecipeConfig) else [plan]
+        checked: list[DataConfig] = []
+        for config in configs:
+            if config.data in checked:
+                continue
+            checked.append(config.data)
+            images, issues = check_data(config.data, data_folder(), pictures=not config.features)
+            for issue in sorted(issues):
+                print(f"{issue.kind}: {issue.where}")
+            parts = ", ".join(f"{len(set(own))} {split}" for split, own in images.items())
+            print(f"{config.name}: {parts} pictures; {in_words(issues)}")
+            found = found or bool(issues)
+    except USER_ERRORS as error:
+        report_error(error)
+        return FAILED
+    return FAILED if found else 0
 
 
 def _plan(file: Path, settings: Sequence[str], run: Path | None) -> ExperimentConfig | Recipe:

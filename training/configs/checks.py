@@ -9,6 +9,12 @@ def check_one_of(config: object, key: str, known: Iterable[str]) -> None:
         raise ValueError(f"{key} must be one of {', '.join(known)}, not {value!r}")
 
 
+def check_file_name(config: object, key: str) -> None:
+    value = getattr(config, key)
+    if not value or value in (".", "..") or "/" in value or "\0" in value:
+        raise ValueError(f"{key} becomes the name of a folder or file; it must not be empty or a path, as {value!r}")
+
+
 def check_at_least_1(config: object, *keys: str) -> None:
     for key in keys:
         if getattr(config, key) < 1:

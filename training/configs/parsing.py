@@ -1,5 +1,6 @@
 """Parse experiment files into dataclasses with pydantic; every error is a sentence with file, key and reason."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -25,6 +26,24 @@ _EXPECTED = {
 """Names of expected types in error sentences, by the type of pydantic's error."""
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads 5e-4 as a number, as YAML 1.2 does, and refuses a key that is there twice."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        keys: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                raise yaml.composer.ComposerError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
+            keys.add(str(key.value))
+        return node
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d[\d]*(\.\d*)?[eE][-+]?\d+$"), [*"-+0123456789"]
+)
+
+
 def read_yaml(path: Path) -> Any:
     """Read a YAML file.
 
@@ -32,7 +51,7 @@ def read_yaml(path: Path) -> Any:
         ConfigError: the file is missing or not YAML.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ConfigError(f"{path}: {reason}") from None
@@ -54,7 +73,7 @@ def set_key(raw: Any, assignment: str) -> Any:
     if not equals:
         raise ConfigError(f"{assignment}: expected KEY=VALUE, e.g. phases.0.epochs=1")
     try:
-        return _replaced(raw, path.split("."), yaml.safe_load(text), assignment)
+        return _replaced(raw, path.split("."), yaml.load(text, _Loader), assignment)
     except yaml.YAMLError as error:
         raise ConfigError(f"{assignment}: not YAML: {error}") from None
 

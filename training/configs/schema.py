@@ -8,23 +8,20 @@ from dataclasses import field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Strict
+from pydantic import AllowInfNan, BeforeValidator, ConfigDict, Strict
 from pydantic.dataclasses import dataclass
 
 from smart_caption_ros.captioning.search import Finished, Search
-from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
+from training.configs.checks import (
+    check_at_least_1,
+    check_file_name,
+    check_not_negative,
+    check_one_of,
+    check_positive,
+    check_shares,
+)
 
 FORBID_UNKNOWN_KEYS = ConfigDict(extra="forbid")
-
-
-def _number(value: object) -> object:
-    """Convert a string that is a number: YAML 1.1 reads 5e-4 as a string, 5.0e-4 as a number."""
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    return value
 
 
 def _as_list(value: object) -> object:
@@ -33,7 +30,7 @@ def _as_list(value: object) -> object:
 
 
 Int = Annotated[int, Strict()]
-Float = Annotated[float, Strict(), BeforeValidator(_number)]
+Float = Annotated[float, Strict(), AllowInfNan(False)]
 Bool = Annotated[bool, Strict()]
 Str = Annotated[str, Strict()]
 StrList = Annotated[list[Str], BeforeValidator(_as_list)]
@@ -50,7 +47,8 @@ class DataConfig:
     vocabulary: Str = "m2"
     """Rule by which captions become words, a key of :data:`training.data.tokenizer.RULES`."""
     tokenizer: Str = "words"
-    """``words``, or ``bpe``: pieces of words, learnt from the training split by byte-pair encoding."""
+    """``words``; ``unicode``: words by the rules of Unicode, in any script, in place of ``vocabulary``; or ``bpe``:
+    pieces of words, learnt from the training split by byte-pair encoding."""
     vocabulary_size: Int = 0
     """Number of pieces of ``bpe``, special words included."""
     minimum_count: Int = 0
@@ -60,6 +58,10 @@ class DataConfig:
     captioner's detector; empty: none."""
     extend_vocabulary: Bool = False
     """With ``start_from``: the words of this data that the run's vocabulary lacks are appended to it."""
+    bad_data: Str = ""
+    """``skip``: pictures are read before the first step, and what cannot be used is left out with a warning;
+    ``refuse``: it is an error. Empty: ``skip`` for own data (``folder``, ``table``); of other data sets only the files
+    are looked for, and one that is missing is an error."""
     max_words: Int = 20
     """Maximum length of a caption in beam search, in words or pieces, including the end token."""
     max_caption_words: Int = 0
@@ -69,7 +71,8 @@ class DataConfig:
     def __post_init__(self) -> None:
         check_at_least_1(self, "max_words")
         check_not_negative(self, "minimum_count", "max_caption_words", "vocabulary_size")
-        check_one_of(self, "tokenizer", ("words", "bpe"))
+        check_one_of(self, "tokenizer", ("words", "bpe", "unicode"))
+        check_one_of(self, "bad_data", ("", "skip", "refuse"))
         if (self.tokenizer == "bpe") != bool(self.vocabulary_size):
             raise ValueError("tokenizer bpe and vocabulary_size go together; give both or none")
         for key in ("minimum_count", "required_words", "extend_vocabulary"):
@@ -77,6 +80,11 @@ class DataConfig:
                 raise ValueError(f"{key}: pieces of bpe make every word")
         if self.required_words not in ("", "detector"):
             raise ValueError(f"required_words must be detector or empty, not {self.required_words!r}")
+
+    @property
+    def rule(self) -> str:
+        """Rule by which captions become words."""
+        return self.tokenizer if self.tokenizer == "unicode" else self.vocabulary
 
 
 _FEATURE_KINDS = ("store", "hdf5", "tsv", "npz")
@@ -261,6 +269,7 @@ class PhaseConfig:
     (:mod:`training.models.eight_bits`), so that the model learns with it."""
 
     def __post_init__(self) -> None:
+        check_file_name(self, "name")
         if self.schedule == "noam" and self.warmup_steps < 1:
             raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
         if self.schedule == "hold" and not self.warmup_steps <= self.hold_steps < self.decay_steps:
@@ -387,6 +396,7 @@ class ExperimentConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
+        check_file_name(self, "name")
         names = [phase.name for phase in self.phases]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"phases: two are named {repeated[0]!r}")
@@ -431,6 +441,7 @@ class RecipeConfig:
     """Models whose weights are averaged; empty: the result is that of the last run."""
 
     def __post_init__(self) -> None:
+        check_file_name(self, "name")
         if not self.runs:
             raise ValueError("runs: expected a list of experiments, found none")
         if len(self.average) == 1:

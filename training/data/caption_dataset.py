@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.vision.backbone import SQUASHED
@@ -13,13 +14,32 @@ SPLITS = ("train", "dev", "test")
 """Names of the splits."""
 
 
+class Issue(NamedTuple):
+    """Something in a data set that cannot be used."""
+
+    kind: str
+    """Name of the kind in the plural, as "empty captions"."""
+    where: str
+    """File, place and reason."""
+
+
 class CaptionDataset(Protocol):
     """Photographs and captions by image id, in the :data:`SPLITS`."""
 
-    @property
-    def captions(self) -> Mapping[str, Sequence[str]]:
-        """Captions of every image, as written."""
-        ...
+    if TYPE_CHECKING:  # a property would hide the field of a dataclass
+
+        @property
+        def captions(self) -> Mapping[str, Sequence[str]]:
+            """Captions of every image, as written."""
+            ...
+
+        @property
+        def issues(self) -> Sequence[Issue]:
+            """Entries that were left out when the data set was opened."""
+            ...
+
+    else:
+        issues = ()
 
     def split(self, name: str) -> list[str]:
         """List the image ids of a split, in a fixed order.
@@ -41,13 +61,21 @@ class CaptionDataset(Protocol):
         """
         ...
 
+    def read_image(self, name: str) -> NDArray[np.uint8]:
+        """Read a photograph, (H, W, 3) uint8 BGR.
+
+        Raises:
+            DataError: it is missing or broken; names the file and the reason.
+        """
+        ...
+
     def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
         """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
 
         Raises:
             DataError: an image is missing or broken; names the file and the reason.
         """
-        ...
+        return np.stack([frames.apply(self.read_image(name)) for name in names])
 
 
 class DatasetOptions(Protocol):

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.preprocessing import Preprocessing
-from training.data.caption_dataset import SPLITS
+from training.data.caption_dataset import SPLITS, CaptionDataset
 from training.data.coco import Karpathy, read_captions
 from training.data.photographs import read_photograph
 from training.errors import DataError
-from training.vision.backbone import SQUASHED
 
 PROVENANCE = {
     "name": "COCO captions (Lin et al. 2014, Chen et al. 2015)",
@@ -57,7 +56,7 @@ class CocoOptions:
 
 
 @dataclass(frozen=True)
-class CocoDataset:
+class CocoDataset(CaptionDataset):
     """Photographs and captions by COCO's image ids, as strings."""
 
     captions: Mapping[str, Sequence[str]]
@@ -110,15 +109,12 @@ class CocoDataset:
             raise DataError(f"no image in split {name!r}; there are {known}")
         return list(images)
 
-    def groups(self, images: Sequence[str]) -> list[list[str]]:
-        return [list(dict.fromkeys(images))]
-
     def check_photographs(self, images: Iterable[str]) -> None:
         if missing := [image for image in images if not self.paths[image].is_file()]:
             raise DataError(
                 f"{self.paths[missing[0]]}, image {missing[0]}: no such file; photographs of {len(missing)} images are "
-                "missing: set `photographs` to the folder above train2014/ and val2014/"
+                "missing: set `photographs` to the folder that the file names are relative to"
             )
 
-    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
-        return np.stack([frames.apply(read_photograph(self.paths[name], name)) for name in names])
+    def read_image(self, name: str) -> NDArray[np.uint8]:
+        return read_photograph(self.paths[name], name)

@@ -14,6 +14,7 @@ from training.data.coco_photographs import CocoPhotographsOptions
 from training.data.flickr8k import Flickr8kOptions
 from training.data.made_datasets import CaptionSetsOptions, HouseholdOptions, RoomsOptions
 from training.data.mixture import Mixture, Source
+from training.data.own_data import FolderOptions, TableOptions
 from training.errors import DataError
 
 
@@ -82,6 +83,8 @@ def _options(source: dict[str, Any]) -> DatasetOptions:
 
 DATASETS: dict[str, type[DatasetOptions]] = {
     "flickr8k": Flickr8kOptions,
+    "folder": FolderOptions,
+    "table": TableOptions,
     "coco": CocoOptions,
     "coco_photographs": CocoPhotographsOptions,
     "rooms": RoomsOptions,
@@ -103,6 +106,14 @@ def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:
         DataError: the data is missing or malformed.
     """
     return DATASETS[config.dataset](**config.options).open(data)
+
+
+def has_own_data(config: DataConfig) -> bool:
+    """Return whether an experiment has the user's own pictures, alone or in a mixture."""
+    kinds = {config.dataset}
+    if config.dataset == "mixture":
+        kinds = {source["dataset"] for source in config.options["sources"].values()}
+    return not kinds.isdisjoint({"folder", "table"})
 
 
 def provenance(config: DataConfig) -> list[dict[str, str]]:

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.files import sha256_of_bytes
-from smart_caption_ros.imaging.preprocessing import Preprocessing
-from training.data.caption_dataset import CaptionDataset
+from training.data.caption_dataset import CaptionDataset, Issue
 from training.data.tokenizer import tokenize
 from training.errors import DataError
-from training.vision.backbone import SQUASHED
 
 
 @dataclass(frozen=True)
@@ -95,19 +93,25 @@ class Mixture(CaptionDataset):
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
 
-    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
-        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
+    @property
+    def issues(self) -> list[Issue]:
+        return [
+            Issue(kind, f"source {name}: {where}")
+            for name, source in self.sources.items()
+            for kind, where in source.dataset.issues
+        ]
+
+    def read_image(self, name: str) -> NDArray[np.uint8]:
+        """Read a photograph, (H, W, 3) uint8 BGR.
 
         Raises:
-            DataError: an image is missing or broken; names the source, the file and the reason.
+            DataError: it is missing or broken; names the source, the file and the reason.
         """
-        photographs = []
-        for source, own in _runs(names):
-            try:
-                photographs.append(self.sources[source].dataset.read_images(own, frames))
-            except DataError as error:
-                raise DataError(f"source {source}: {error}") from None
-        return np.concatenate(photographs)
+        source, _, image = name.partition("/")
+        try:
+            return self.sources[source].dataset.read_image(image)
+        except DataError as error:
+            raise DataError(f"source {source}: {error}") from None
 
 
 def _runs(images: Iterable[str]) -> Iterable[tuple[str, list[str]]]:

@@ -1,7 +1,7 @@
 """Reading photographs of a data set, from files and from zip archives."""
 
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
-from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.data.caption_dataset import CaptionDataset
 from training.errors import DataError
-from training.vision.backbone import SQUASHED
 
 
 def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
@@ -44,8 +42,8 @@ class ArchivedPhotographs(CaptionDataset, Protocol):
     def check_photographs(self, images: Iterable[str]) -> None:
         self.archive.check(images)
 
-    def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
-        return self.archive.read_all(names, frames)
+    def read_image(self, name: str) -> NDArray[np.uint8]:
+        return self.archive.read(name)
 
 
 @dataclass(frozen=True)
@@ -94,14 +92,6 @@ class PhotographArchive:
             return self._archive.read(name)
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
-
-    def read_all(self, names: Sequence[str], frames: Preprocessing) -> NDArray[np.uint8]:
-        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
-
-        Raises:
-            DataError: a photograph is missing or broken; names the archive and the photograph.
-        """
-        return np.stack([frames.apply(self.read(name)) for name in names])
 
     @cached_property
     def _archive(self) -> zipfile.ZipFile:

@@ -2,11 +2,13 @@
 
 import re
 import string
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 
+import regex
 import spacy
 from spacy.language import Language
 
@@ -41,6 +43,24 @@ def split_at_spaces(caption: str) -> list[str]:
     return caption.lower().translate(_NO_PUNCTUATION).split()
 
 
+_WORD_BOUNDARY = regex.compile(r"(?V1w)\b")
+
+
+def split_by_unicode(caption: str) -> list[str]:
+    """Split at the word boundaries of Unicode (UAX #29), lower case, composed letters, without punctuation.
+
+    Scripts without spaces, such as Chinese and Thai, are split into their characters.
+    """
+    parts = _WORD_BOUNDARY.split(unicodedata.normalize("NFC", caption.lower()))
+    return [part for part in parts if _HAS_WORD_CHARACTER.search(part)]
+
+
+def script_of(word: str) -> str:
+    """Name the script of a word's first letter that is not Latin, e.g. "cyrillic"; "latin" if there is none."""
+    names = (unicodedata.name(letter, "unknown").split()[0].lower() for letter in word if letter.isalpha())
+    return next((name for name in names if name not in ("latin", "feminine", "masculine")), "latin")
+
+
 @dataclass(frozen=True)
 class VocabularyRule:
     """The tokenisation and vocabulary of a published captioner."""
@@ -54,6 +74,7 @@ RULES = {
     # Supplement of M2; the paper of SMArT builds on it.
     "m2": VocabularyRule(tokenize, 5),
     "x_lan": VocabularyRule(split_at_spaces, 6),  # X-LAN, Sec. 4.1
+    "unicode": VocabularyRule(split_by_unicode, 5),
 }
 
 

@@ -1,11 +1,13 @@
 """Prepare the training of a captioner: captions, vocabulary, model and visual inputs."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,14 +18,14 @@ from training.data.byte_pairs import BytePairs
 from training.data.captions import TokenizedCaptions, tokenize_captions
 from training.data.datasets import merge_provenance, open_dataset
 from training.data.mixture import caption_weights
-from training.data.tokenizer import RULES, build_vocabulary
+from training.data.tokenizer import RULES, build_vocabulary, script_of
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
 from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
 from training.engine.bundle_captioner import load_trained
 from training.engine.trained_captioner import MERGES, UNTRAINED, TrainedCaptioner
 from training.engine.untrained_words import untrained_words
-from training.errors import ConfigError
+from training.errors import ConfigError, DataError
 from training.models import FAMILIES
 from training.models.captioner import Captioner
 from training.objectives.objective import TrainingCaptions
@@ -46,15 +48,20 @@ class CaptionerSetup:
     """Visual tokens of both splits."""
     trained: TrainedCaptioner
     """Backbone, vocabulary and the captioner's first weights."""
+    facts: str
+    """A sentence on pictures, captions and vocabulary."""
 
 
-def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> CaptionerSetup:
+def set_up_captioner(
+    config: ExperimentConfig, data: Path, cache: Path, left_out: Collection[str] = ()
+) -> CaptionerSetup:
     """Read the data of an experiment and build its model.
 
     Args:
         config: the experiment.
         data: folder of the data sets and released weights.
         cache: folder for grid features, shared between runs.
+        left_out: image ids that cannot be used.
 
     Raises:
         ConfigError: the model's hyper-parameters are wrong, or ``start_from`` is a different model.
@@ -62,10 +69,14 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     """
     torch.manual_seed(config.seed)
     dataset = open_dataset(config.data, data)
-    images = {split: dataset.split(split) for split in ("train", "dev")}
+    images = {split: [name for name in dataset.split(split) if name not in left_out] for split in ("train", "dev")}
+    for split, left in images.items():
+        if not left:
+            raise DataError(f"data: no picture of the {split} split can be used")
     # The captions of each image once: an image of a mixture may be repeated.
     places = {image: place for place, image in enumerate(dict.fromkeys(chain.from_iterable(images.values())))}
-    words = tokenize_captions((dataset.captions[image] for image in places), config.data.vocabulary)
+    words = tokenize_captions((dataset.captions[image] for image in places), config.data.rule)
+    _check_words(words, dataset.captions, list(places))
     initial = load_trained(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)
@@ -96,7 +107,44 @@ def set_up_captioner(config: ExperimentConfig, data: Path, cache: Path) -> Capti
     if initial is not None:
         _start_from(initial, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
-    return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained)
+    facts = _facts(images, words.select([places[image] for image in dict.fromkeys(images["train"])]), vocabulary)
+    return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained, facts)
+
+
+def _check_words(words: TokenizedCaptions, written: Mapping[str, Sequence[str]], images: Sequence[str]) -> None:
+    """Check that every caption has a word.
+
+    Raises:
+        DataError: it has none; counts them and names one.
+    """
+    empty = np.flatnonzero(np.diff(words.caption_starts) == 0)
+    if len(empty):
+        place = int(np.searchsorted(words.image_starts, empty[0], side="right")) - 1
+        text = written[images[place]][empty[0] - words.image_starts[place]]
+        raise DataError(
+            f"{len(empty)} captions have no letter or digit, for example {text!r} of image {images[place]}; correct or "
+            "remove them"
+        )
+
+
+def _facts(images: Mapping[str, Sequence[str]], words: TokenizedCaptions, vocabulary: Vocabulary) -> str:
+    """Describe the data: pictures, training captions (``words``), and the vocabulary."""
+    counts = words.word_counts()
+    known = set(vocabulary.words)
+    total = sum(counts.values())
+    lengths = np.diff(words.caption_starts)
+    sentence = (
+        f"data: {len(set(images['train']))} training and {len(images['dev'])} dev pictures; vocabulary of "
+        f"{len(vocabulary)} {'pieces' if vocabulary.continuation else 'words'}; longest caption {lengths.max()} words"
+    )
+    if not vocabulary.continuation:
+        unknown = sum(count for word, count in counts.items() if word not in known)
+        sentence += f"; {100 * unknown / total:.1f} % of the words of the training captions are unknown"
+    scripts = Counter(script for word in counts if (script := script_of(word)) != "latin")
+    if scripts:
+        named = ", ".join(f"{count} {script}" for script, count in scripts.most_common())
+        sentence += f"; words of other scripts: {named}"
+    return sentence
 
 
 def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig) -> None:
@@ -134,7 +182,7 @@ def _vocabulary(
     if config.tokenizer == "bpe":
         pairs = BytePairs.learn(captions.word_counts(), config.vocabulary_size)
         return pairs.vocabulary, pairs
-    minimum_count = config.minimum_count or RULES[config.vocabulary].minimum_count
+    minimum_count = config.minimum_count or RULES[config.rule].minimum_count
     required = words_of_detector() if config.required_words == DETECTOR else ()
     vocabulary = build_vocabulary(captions.word_counts(), minimum_count, required)
     if initial is None:

@@ -1,6 +1,6 @@
 """Data, model and loss of a captioner's training, as the training loop uses them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,22 +52,32 @@ class Captioning:
     :meth:`begin_phase` sets the phase that the methods after it belong to.
     """
 
-    def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
+    def __init__(
+        self,
+        config: ExperimentConfig,
+        data: Path,
+        cache: Path,
+        processes: Processes,
+        left_out: Collection[str] = (),
+    ) -> None:
         """
         Args:
             config: the experiment.
             data: folder of the data sets and released weights.
             cache: folder for computed features, shared between runs.
             processes: processes of the run.
+            left_out: image ids that cannot be used.
 
         Raises:
             ConfigError: the experiment does not fit its data.
             DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
         """
         self.config, self._cache, self._processes = config, cache, processes
-        setup = set_up_captioner(config, data, cache)
+        setup = set_up_captioner(config, data, cache, left_out)
         self.images, self.captions, self._groups = setup.images, setup.captions, setup.groups
         self.inputs, self.trained = setup.inputs, setup.trained
+        if processes.is_first:
+            print(setup.facts, flush=True)
         if processes.is_first and (vectors := setup.trained.record.get("word_vectors")):
             learnt = vectors["learnt"]
             print(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic.dataclasses import dataclass
 
@@ -91,6 +91,13 @@ def _check_model_keys(config: ExperimentConfig, where: str) -> None:
     known = [field.name for field in fields(FAMILIES[config.family].Config) if field.name not in shared]
     if unknown := [key for key in config.model if key not in known]:
         raise ConfigError(f"{where}: model: {unknown_key(unknown[0], known)}")
+    types = get_type_hints(FAMILIES[config.family].Config)
+    for key, value in config.model.items():
+        wanted = (int, float) if types[key] is float else types[key]
+        if types[key] in (bool, int, float, str) and (
+            not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool)
+        ):
+            raise ConfigError(f"{where}: model: {key}: expected {types[key].__name__}, found {value!r}")
 
 
 def _check_name(value: Any, known: Iterable[str], where: str, key: str) -> None:

@@ -21,14 +21,16 @@ class WeightAverage:
     Buffers that are released have the latest value.
     """
 
-    def __init__(self, module: nn.Module, decay: float) -> None:
+    def __init__(self, module: nn.Module, decay: float, updates: int = 0) -> None:
         """
         Args:
             module: its present state is the initial average.
             decay: share of the average that a step keeps, in [0, 1); the average covers about ``1 / (1 - decay)``
-                steps.
+                steps. It is lower in the first steps, ``(1 + n) / (10 + n)`` after n updates, so that a short run is
+                not left with the weights that it began with.
+            updates: number of updates before.
         """
-        self._module, self._include = module, get_ema_multi_avg_fn(decay)
+        self._module, self._decay, self._updates = module, decay, updates
         self._average = copy.deepcopy(module)
         self._parameters = [*self._average.parameters()], [*module.parameters()]
         released = released_tensors(self._average)
@@ -45,7 +47,9 @@ class WeightAverage:
     @torch.no_grad()
     def update(self) -> None:
         """Include the module's present state in the average."""
-        self._include(*self._parameters, None)
+        decay = min(self._decay, (1 + self._updates) / (10 + self._updates))
+        get_ema_multi_avg_fn(decay)(*self._parameters, None)
+        self._updates += 1
         for name in self._buffers:  # by name, because a hook may have assigned another tensor
             self._average.get_buffer(name).copy_(self._module.get_buffer(name))
 

@@ -3,12 +3,15 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
+
+from torch import Tensor
 
 from smart_caption_ros.files import write_text_atomically
 from training.checkpoint import load_checkpoint
 from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig
-from training.errors import ConfigError
+from training.errors import CheckpointError, ConfigError
 
 CHECKPOINT = "checkpoint.safetensors"
 """Weights, state of the optimizer and progress of the run."""
@@ -34,8 +37,9 @@ def claim_folder(folder: Path, config: ExperimentConfig) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / CHECKPOINT).exists():
         write_text_atomically(folder / _EXPERIMENT, json.dumps(asdict(config), indent=2))
-    elif not _belongs_to(folder, config):
-        raise ConfigError(f"{folder} holds a run of another experiment; give another --run folder or remove it")
+    elif (differing := _differing_keys(folder, config)) is None or differing:
+        keys = f", which differs in {', '.join(differing)}" if differing else ""
+        raise ConfigError(f"{folder} holds a run of another experiment{keys}; give another --run folder or remove it")
 
 
 def is_finished(folder: Path, config: ExperimentConfig) -> bool:
@@ -45,20 +49,44 @@ def is_finished(folder: Path, config: ExperimentConfig) -> bool:
         CheckpointError: the checkpoint cannot be read.
     """
     path = folder / CHECKPOINT
-    if not path.exists() or not _belongs_to(folder, config):
+    if not path.exists() or _differing_keys(folder, config) != []:
         return False
-    _, state = load_checkpoint(path)
+    _, state = load_of_run(path)
     return bool(state["phase"] == len(config.phases))
 
 
-def _belongs_to(folder: Path, config: ExperimentConfig) -> bool:
-    """Compare experiments, not texts: an option that did not exist when the run began has its default."""
+def load_of_run(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a file that the run itself has written: its tensors and state.
+
+    Raises:
+        CheckpointError: it cannot be read; says that it may be removed.
+    """
+    try:
+        return load_checkpoint(path)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; remove it to start afresh") from None
+
+
+def _differing_keys(folder: Path, config: ExperimentConfig) -> list[str] | None:
+    """Name the keys by which the experiment of a folder differs; None where there is no readable one.
+
+    Experiments are compared, not texts: an option that did not exist when the run began has its default.
+    """
     try:
         raw = json.loads((folder / _EXPERIMENT).read_text(encoding="utf-8"))
         first = build_config(ExperimentConfig, raw, str(folder), ignore_unknown_keys=True)
     except (OSError, ConfigError, json.JSONDecodeError):
-        return False
-    return _without_compute_options(first) == _without_compute_options(config)
+        return None
+    before, now = (_flat(asdict(_without_compute_options(experiment))) for experiment in (first, config))
+    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    """List the values in nested objects and lists by their paths, e.g. ``phases.0.epochs``."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if not entries:
+        return {path: value}
+    return {place: leaf for key, own in entries for place, leaf in _flat(own, f"{path}.{key}".lstrip(".")).items()}
 
 
 def _without_compute_options(config: ExperimentConfig) -> ExperimentConfig:

@@ -1,5 +1,6 @@
 """The training loop: phases of epochs, checkpoints that survive a kill, selection of the best epoch."""
 
+import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, closing
@@ -13,7 +14,6 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler
 
 from training.checkpoint import (
-    load_checkpoint,
     optimizer_tensors,
     restore_optimizer,
     save_checkpoint,
@@ -21,6 +21,7 @@ from training.checkpoint import (
     with_prefix,
 )
 from training.configs.schema import ExperimentConfig, PhaseConfig
+from training.data.checking import unusable_pictures
 from training.data.loading import load_ahead, loading_threads
 from training.engine.captioning import Captioning, TrainedModule
 from training.engine.distributed import Processes, check_compiler, choose_device
@@ -30,7 +31,7 @@ from training.engine.precision import choose_precision
 from training.engine.progress import Plan, Progress
 from training.engine.reporting import RunReport, summary
 from training.engine.results import ResultReader, StepResult
-from training.engine.run_folder import BEST, CHECKPOINT, claim_folder, epoch_file
+from training.engine.run_folder import BEST, CHECKPOINT, claim_folder, epoch_file, load_of_run
 from training.engine.schedules import make_scheduler
 from training.engine.step import GradientStep, MicroBatch
 from training.errors import ConfigError
@@ -68,9 +69,14 @@ class Trainer:
         self.config, self.folder = config, folder
         self.processes = processes or Processes(choose_device("auto"))
         self.processes.from_first(lambda: claim_folder(folder, config))
+        left_out = frozenset[str]()
+        if not config.features:
+            left_out, warning = self.processes.from_first(lambda: unusable_pictures(config.data, data))
+            if warning and self.processes.is_first:
+                print(f"warning: {warning}", file=sys.stderr, flush=True)
         with self.processes.fail_in_all():
             self._check_processes()
-            self.captioning = Captioning(config, data, cache, self.processes)
+            self.captioning = Captioning(config, data, cache, self.processes, left_out)
         self.processes.run_in_turns(self.captioning.prepare)
         self.plan = Plan(config.phases, len(self.captioning.images["train"]), self.captioning.pairs)
         self.progress = Progress()
@@ -144,7 +150,7 @@ class Trainer:
         The first process reads the file; the others need not have it.
         """
         path = self.folder / name
-        found = self.processes.from_first(lambda: load_checkpoint(path) if path.exists() else None)
+        found = self.processes.from_first(lambda: load_of_run(path) if path.exists() else None)
         if found is not None:
             self.captioning.load_tensors(found[0])
         return found
@@ -158,12 +164,17 @@ class Trainer:
         if saved := under_prefix("optimizer", tensors):
             restore_optimizer(optimizer, saved)
         modules = {name: own.module for name, own in trained.items()}
-        self._averages = _averages(modules, phase.average, tensors)
         step = GradientStep(self.processes, self.captioning, modules, phase)
         if progress.scaler:
             step.scaler.load_state_dict(progress.scaler)
         self._scaler = step.scaler
         done, total = self.plan.steps_of_phase(progress)
+        self._averages = _averages(modules, phase.average, tensors, done)
+        if self._report and phase.average and total * (1 - phase.average) < 1:
+            self._report.message(
+                f"phase {phase.name}: average {phase.average:g} covers {1 / (1 - phase.average):.0f} steps, and the "
+                f"phase has {total}; a lower average follows the weights sooner"
+            )
         scheduler = make_scheduler(optimizer, phase, total, done)
         while progress.epoch < phase.last_epoch and not 0 < phase.patience <= progress.stale_epochs:
             self._train_epoch(phase, step, optimizer, scheduler)
@@ -350,9 +361,11 @@ def _optimizer(phase: PhaseConfig, trained: dict[str, TrainedModule]) -> torch.o
     return make_optimizer(phase.optimizer, groups)
 
 
-def _averages(modules: dict[str, nn.Module], decay: float, tensors: dict[str, Tensor]) -> dict[str, WeightAverage]:
+def _averages(
+    modules: dict[str, nn.Module], decay: float, tensors: dict[str, Tensor], updates: int
+) -> dict[str, WeightAverage]:
     """Make the averages of modules, continued from the tensors of a checkpoint; none if the decay is 0."""
-    averages = {name: WeightAverage(module, decay) for name, module in modules.items()} if decay else {}
+    averages = {name: WeightAverage(module, decay, updates) for name, module in modules.items()} if decay else {}
     for name, average in averages.items():
         if saved := under_prefix(f"average.{name}", tensors):
             average.restore(saved)

@@ -61,7 +61,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         (coco(karpathy="a.json", captions={"train": "b.json", "dev": "c.json"}), "data: options: give karpathy"),
         (coco(captions={"dev": "b.json"}), "data: options: captions: a file for train is needed"),
         (coco(captions={"val": "b.json"}), "data: options: captions: val: expected a file for one of train, dev"),
-        ({"data": {"vocabulary": "bpe"}}, "data: vocabulary must be one of m2, x_lan, not 'bpe'"),
+        ({"data": {"vocabulary": "bpe"}}, "data: vocabulary must be one of m2, x_lan, unicode, not 'bpe'"),
         ({"data": {"minimum_count": -1}}, "data: minimum_count must not be negative"),
         ({"features": {"store": "s"}}, "give backbone or features, one of the two"),
         ({"backbone": ""}, "give backbone or features, one of the two"),
@@ -77,7 +77,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         ),
         (
             {"data": {"dataset": "nowhere"}},
-            r"data: dataset must be one of flickr8k, coco, coco_photographs, rooms, caption_sets, .*, not 'nowhere'",
+            r"data: dataset must be one of flickr8k, folder, table, coco, coco_photographs, .*, not 'nowhere'",
         ),
         (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, .*self_critical"),
         (phase(schedule="stairs"), r"phases\[0\]: schedule must be one of constant, cosine, .*noam"),
@@ -187,3 +187,30 @@ def test_every_kind_of_features_that_can_be_read_is_an_option() -> None:
     for kind in FEATURE_KINDS:
         given = ["f"] if kind == "tsv" else "f"
         assert FeaturesConfig(**{kind: given}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("name: x\nseed: 1\nseed: 2\n", r"the key 'seed' is there twice\n.*line 4"),
+        ("name: ../../x\n", r"name becomes the name of a folder or file; .* '\.\./\.\./x'"),
+        (
+            'name: x\nphases: [{name: p, epochs: 1, learning_rate: "0.1"}]\n',
+            "learning_rate: expected float, found '0.1'",
+        ),
+        ("name: x\nphases: [{name: p, epochs: 1, learning_rate: .nan}]\n", "learning_rate: .*finite number, found nan"),
+        ("name: x\nphases: [{name: a/b, epochs: 1, learning_rate: 1}]\n", r"phases\[0\]: name becomes"),
+        ("name: 2024\n", "name: expected str, found 2024"),
+        ("name: x\nmodel: {heads: true}\n", "model: heads: expected int, found True"),
+        ("name: x\nmodel: {dropout: much}\n", "model: dropout: expected float, found 'much'"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_sentence_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
+    phases = "" if "phases" in text else "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
+    with pytest.raises(ConfigError, match=complaint):
+        load_run(written(tmp_path, f"backbone: b\n{text}{phases}"))
+
+
+def test_an_entry_that_merges_another_may_replace_its_keys(tmp_path: Path) -> None:
+    text = "name: x\nbackbone: b\nphases:\n- &a {name: a, epochs: 1, learning_rate: 1}\n- {<<: *a, name: b}\n"
+    assert [phase.name for phase in load_run(written(tmp_path, text)).phases] == ["a", "b"]

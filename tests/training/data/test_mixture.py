@@ -156,7 +156,7 @@ def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> N
         ({"sources": {"a/b": FLICKR8K}}, "a source's name is a word without a slash"),
         (
             {"sources": {"a": {"dataset": "mixture"}}},
-            "sources: a: dataset must be one of flickr8k, coco, coco_photographs, rooms, caption_sets, househo",
+            "sources: a: dataset must be one of flickr8k, folder, table, coco, coco_photographs, rooms",
         ),
         ({"sources": {"a": {**FLICKR8K, "repeat": -1}}}, "repeat must be a whole number, not -1"),
         ({"sources": {"a": {**FLICKR8K, "weight": 0}}}, "weight must be a positive number, not 0; repeat: 0 leaves"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL
-from training.data.tokenizer import RULES, build_vocabulary, tokenize
+from training.data.tokenizer import RULES, build_vocabulary, script_of, tokenize
 
 SPACY = spacy.blank("en")
 SPECIAL_CASES = sorted({case.lower() for case in SPACY.tokenizer.rules})
@@ -45,7 +45,29 @@ def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption: s
 
 def test_m2_keeps_words_seen_five_times_and_x_lan_six() -> None:
     assert RULES["m2"].words is tokenize
-    assert {name: rule.minimum_count for name, rule in RULES.items()} == {"m2": 5, "x_lan": 6}
+    assert (RULES["m2"].minimum_count, RULES["x_lan"].minimum_count) == (5, 6)
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("Кошка сидит на столе.", "кошка сидит на столе"),
+        ("Une fenêtre, l'été !", "une fenêtre l'été"),
+        ("cafe\u0301", "café"),
+        ("一只猫在桌上。", "一 只 猫 在 桌 上"),
+        ("แมว", "แ ม ว"),
+        ("एक बिल्ली", "एक बिल्ली"),
+        ("a man's hat, 3.5 m", "a man's hat 3.5 m"),
+        ("... !", ""),
+    ],
+)
+def test_unicode_splits_captions_of_any_script_and_loses_no_letter(caption: str, words: str) -> None:
+    assert RULES["unicode"].words(caption) == words.split()
+
+
+def test_the_script_of_a_word_is_that_of_its_letters() -> None:
+    words = ["café", "кошка", "猫", "3"]
+    assert list(map(script_of, words)) == ["latin", "cyrillic", "cjk", "latin"]
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=80), st.integers(1, 4))

@@ -1,6 +1,7 @@
 """The moving average of the weights."""
 
 from contextlib import suppress
+from math import prod
 from typing import ClassVar
 
 import pytest
@@ -26,14 +27,39 @@ class Weighted(nn.Module):
     values=st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=20),
     decay=st.floats(0, 0.999),
 )
-def test_the_average_is_the_geometric_series_over_all_states(values: list[float], decay: float) -> None:
+def test_the_average_is_a_geometric_series_whose_decay_is_lower_at_first(values: list[float], decay: float) -> None:
     module = Weighted()
     average = WeightAverage(module, decay)
     for value in values:
         module.weight.data.fill_(value)
         average.update()
-    expected = sum((1 - decay) * decay**age * value for age, value in enumerate(reversed(values)))
+    decays = [min(decay, (1 + n) / (10 + n)) for n in range(len(values))]
+    expected = sum((1 - decays[n]) * prod(decays[n + 1 :]) * value for n, value in enumerate(values))
     assert average.tensors()["weight"].item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_dozen_steps_leave_nothing_of_the_first_weights() -> None:
+    module = Weighted()
+    average = WeightAverage(module, 0.99)
+    module.weight.data.fill_(1.0)
+    for _ in range(12):
+        average.update()
+    assert average.tensors()["weight"].item() > 0.999
+
+
+def test_an_average_that_goes_on_has_the_decay_of_its_step() -> None:
+    module, again = Weighted(), Weighted()
+    whole, first = WeightAverage(module, 0.9), WeightAverage(again, 0.9)
+    for value in (1.0, 2.0):
+        module.weight.data.fill_(value)
+        whole.update()
+    again.weight.data.fill_(1.0)
+    first.update()
+    second = WeightAverage(again, 0.9, updates=1)
+    second.restore(first.tensors())
+    again.weight.data.fill_(2.0)
+    second.update()
+    assert second.tensors()["weight"].item() == whole.tensors()["weight"].item()
 
 
 def test_integer_buffers_are_copied_and_not_averaged() -> None:
@@ -58,7 +84,7 @@ def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_afte
     module.weight.data.fill_(4.0)
     average.update()
     with suppress(RuntimeError), average.applied():
-        assert module.weight.item() == 1.0
+        assert module.weight.item() == pytest.approx(3.6)
         raise RuntimeError("stopped")
     assert module.weight.item() == 4.0
 
