@@ -36,7 +36,7 @@ class CaptionDataset(Protocol):
         @property
         def issues(self) -> Sequence[Issue]:
             """Entries that were left out when the data set was opened."""
-            ...
+            return ()
 
     else:
         issues = ()

@@ -227,7 +227,7 @@ def _rows_of_csv(path: Path) -> list[tuple[str, dict[str, Any]]]:
         columns = list(reader.fieldnames or ())
         for row in reader:
             # A caption with commas and without quotes is split into several columns.
-            if rest := row.pop(None, None):  # type: ignore[call-overload]
+            if rest := row.pop(None, None):
                 row[columns[-1]] = ",".join([row[columns[-1]], *rest])
             rows.append((f"{path}, line {reader.line_num}", {key: value or "" for key, value in row.items()}))
     except csv.Error as error:
