@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,7 +12,10 @@ from safetensors.torch import load_file, save_file
 from export.import_checkpoint import __main__ as command
 from export.import_checkpoint.model_folder import read_weights
 from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
+from tests.frames import blobs
+from tests.published_captioners import FRAME
 from tests.published_folders import FORMATS, write_published
+from training.engine.trained_captioner import TrainedCaptioner
 
 AS_PUBLISHED = SearchChoices()
 
@@ -57,6 +61,20 @@ def test_weights_are_read_from_every_form_of_file(saving: dict[str, str], pickle
     expected, found = load_file(tmp_path / "expected" / "model.safetensors"), read_weights(tmp_path)
     assert found.keys() == expected.keys()
     assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
+
+
+@pytest.mark.parametrize("name", ["blip", "vit-gpt2"])
+def test_the_checkpoint_for_fine_tuning_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
+    write_published(tmp_path / "model", name)
+    trained = read_transformers_model(FORMATS[name], str(tmp_path / "model"), None, AS_PUBLISHED)
+    trained.save(tmp_path / "start.safetensors")
+    loaded = TrainedCaptioner.load(tmp_path / "start.safetensors")
+    assert (loaded.vocabulary, loaded.search) == (trained.vocabulary, trained.search)
+    assert loaded.backbone_options == trained.backbone_options
+    frames = np.stack([blobs(seed, FRAME, FRAME) for seed in range(2)])
+    assert loaded.sentences(loaded.caption_images(frames).words) == trained.sentences(
+        trained.caption_images(frames).words
+    )
 
 
 def without_config(folder: Path) -> None:
