@@ -19,10 +19,11 @@ from training.data.coco import read_objects, read_results, write_results
 from training.decoding.constraints import MOST_CONSTRAINTS
 from training.engine.checkpoint_captions import BATCH, CheckpointCaptioner
 from training.engine.distributed import DeviceError, choose_device
-from training.errors import BackboneError, CheckpointError, DataError
+from training.engine.experiment import load_run
+from training.errors import BackboneError, CheckpointError, ConfigError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
 from training.evaluation.metrics.bootstrap import Bootstrap
-from training.evaluation.metrics.scoring import ChairData
+from training.evaluation.metrics.scoring import PTB_RULE, TOKENISERS, ChairData
 from training.evaluation.references import References
 from training.evaluation.similar_images import photograph_features
 from training.paths import data_folder
@@ -89,7 +90,8 @@ def evaluate(
     dataset: Annotated[
         str | None,
         typer.Option(
-            help="Data set: flickr8k (the default without --karpathy, --references and --images) or coco_photographs."
+            help="Data set: flickr8k (the default without --karpathy, --references and --images), coco_photographs, or "
+            "an experiment file (.yaml), whose data is taken."
         ),
     ] = None,
     split: Annotated[
@@ -142,6 +144,13 @@ def evaluate(
     bert_idf: Annotated[
         bool, typer.Option("--bert-idf", help="BERT-S weighs tokens by their inverse document frequency.")
     ] = False,
+    tokenizer: Annotated[
+        str,
+        typer.Option(
+            help="ptb: that of the COCO toolkit, for English; words: that of training, whose scores are those of "
+            "log.jsonl and TensorBoard; unicode: for captions in any script."
+        ),
+    ] = PTB_RULE,
     resamples: Annotated[
         int, typer.Option(min=0, help="Resamples of the bootstrap; 0 leaves the intervals out.")
     ] = 1000,
@@ -173,8 +182,10 @@ def evaluate(
         raise typer.BadParameter("--constraints is for checkpoints; a bundle's search is in its graph")
     if karpathy and dataset:
         raise typer.BadParameter("give --karpathy or --dataset, not both")
-    if dataset not in (None, *DATASETS):
+    if dataset not in (None, *DATASETS) and not str(dataset).endswith(".yaml"):
         raise typer.BadParameter(f"{dataset!r} is none of {', '.join(DATASETS)}", param_hint="--dataset")
+    if tokenizer not in TOKENISERS:
+        raise typer.BadParameter(f"{tokenizer!r} is none of {', '.join(TOKENISERS)}", param_hint="--tokenizer")
     if images and dataset:
         raise typer.BadParameter("--images goes with --references or --karpathy, or stands alone")
     if (references or karpathy) and not images and (bundle or not (captions or checkpoint)):
@@ -233,7 +244,13 @@ def evaluate(
             write_results(write_captions / f"{name}.json", model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
         comparison = Comparison.of(
-            against, named, chair_data, features, metric_weights or data_folder() / "metrics", idf=bert_idf
+            against,
+            named,
+            chair_data,
+            features,
+            metric_weights or data_folder() / "metrics",
+            idf=bert_idf,
+            rule=tokenizer,
         )
     bootstrap = Bootstrap(len(comparison.evaluation.images), resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
@@ -267,6 +284,8 @@ def _references(
         return References.of_image_info(image_info, images)
     if images:
         return References.of_images(images)
+    if dataset and dataset not in DATASETS:
+        return References.of_experiment(load_run(Path(dataset)), data_folder(), split or "dev")
     return DATASETS[dataset or "flickr8k"](data_folder(), split or "dev")
 
 
@@ -309,7 +328,16 @@ def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, Mod
 
 def main() -> int:
     """Run the command and return its exit status."""
-    errors = (BackboneError, BundleError, CheckpointError, DataError, DetectorError, DeviceError, EngineError)
+    errors = (
+        BackboneError,
+        BundleError,
+        CheckpointError,
+        ConfigError,
+        DataError,
+        DetectorError,
+        DeviceError,
+        EngineError,
+    )
     return run_command(evaluate, "python -m training.evaluate", errors)
 
 

@@ -21,7 +21,7 @@ from training.evaluation.metrics.bootstrap import Bootstrap
 from training.evaluation.metrics.clip_score import ClipScore
 from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S
 from training.evaluation.metrics.metric import Metric, MetricError
-from training.evaluation.metrics.scoring import ChairData, Evaluation, score_models
+from training.evaluation.metrics.scoring import PTB_RULE, ChairData, Evaluation, score_models
 from training.evaluation.references import References
 from training.evaluation.report import as_document, as_table
 from training.evaluation.similar_images import similar_images
@@ -125,6 +125,7 @@ class Comparison:
         weights: Path | None = None,
         *,
         idf: bool = False,
+        rule: str = PTB_RULE,
     ) -> "Comparison":
         """Score the models; where the references are images alone, measure the diversity of the captions.
 
@@ -136,6 +137,7 @@ class Comparison:
             weights: folder with the weights of the metrics of :mod:`training.evaluation.metrics.learned`; None leaves
                 them out.
             idf: whether BERT-S weighs tokens by their inverse document frequency.
+            rule: how texts become words, one of :data:`training.evaluation.metrics.scoring.TOKENISERS`.
 
         Raises:
             DataError: the models have no image in common, or an image has no annotated objects.
@@ -162,6 +164,7 @@ class Comparison:
             similar=similar_images(features, images, references.domains) if features else None,
             domains=references.domains,
             further=None if weights is None else _learned_metrics(references, captions, own, weights, idf=idf),
+            rule=rule,
         )
         if references.has_captions:
             evaluation.unavailable.update(_missing_inputs(chair_data, features))

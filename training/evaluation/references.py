@@ -8,9 +8,11 @@ import numpy as np
 
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
+from training.configs.schema import ExperimentConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco import Karpathy, read_captions, read_image_files
 from training.data.coco_photographs import CocoPhotographs
+from training.data.datasets import open_dataset
 from training.data.flickr8k import Flickr8k
 from training.data.json_files import read_json
 from training.data.photographs import PhotographArchive, read_photograph
@@ -65,6 +67,16 @@ class References:
             objects={image: photograph.objects for image, photograph in photographs.items()},
             domains={image: DOMAINS[photograph.indoor] for image, photograph in photographs.items()},
         )
+
+    @classmethod
+    def of_experiment(cls, experiment: ExperimentConfig, data: Path, split: str) -> "References":
+        """Take a split of the data set of an experiment; photographs keep their size.
+
+        Raises:
+            DataError: the data set is missing or malformed, or has no such split.
+        """
+        dataset = open_dataset(experiment.data, data)
+        return replace(cls._of_dataset(experiment.name, dataset, split), read_image=dataset.read_image)
 
     @classmethod
     def _of_dataset(cls, name: str, dataset: CaptionDataset, split: str) -> "References":

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training.data.tokenizer import tokenize
+from training.data.tokenizer import RULES, tokenize
 from training.errors import DataError
 from training.evaluation.metrics.chair import Synonyms, chair
 from training.evaluation.metrics.cider_btw import cider_btw
@@ -22,6 +22,9 @@ from training.evaluation.metrics.ptb import ptb_tokenize
 from training.evaluation.metrics.retrieval import retrieval
 from training.evaluation.metrics.spice import spice
 
+PTB_RULE = "ptb"
+TOKENISERS = {PTB_RULE: "", "words": "m2", "unicode": "unicode"}
+"""Rules of :data:`training.data.tokenizer.RULES` by the names of ``--tokenizer``; ``ptb`` is the COCO toolkit's."""
 OWN_TOKENISER = "spaCy English tokeniser, lower case, without punctuation (references and captions alike)"
 
 
@@ -110,6 +113,7 @@ def score_models(
     similar: Mapping[str, Sequence[str]] | None = None,
     domains: Mapping[str, str] | None = None,
     further: Mapping[str, Callable[[], Sequence[Metric]]] | None = None,
+    rule: str = PTB_RULE,
 ) -> Evaluation:
     """Score several models, on all images and on those of each domain alone.
 
@@ -125,6 +129,7 @@ def score_models(
         domains: domain of images; an image may have none.
         further: by name, metrics of each image alone: called for the metrics of all models in their order, or
             :class:`MetricError`.
+        rule: how texts become words: one of :data:`TOKENISERS`.
 
     Raises:
         ValueError: a model and the references do not name the same images, or the objects of an image are missing.
@@ -137,7 +142,9 @@ def score_models(
     corpus = None if frequency_captions is None else [list(captions) for captions in frequency_captions]
     human = [group for captions in compared.values() for group in captions.values()]
     said = [list(captions.values()) for captions in models.values()]
-    tokens, tokeniser, unavailable = _tokenise(text for group in (*human, *said, *(corpus or ())) for text in group)
+    tokens, tokeniser, unavailable = _tokenise(
+        (text for group in (*human, *said, *(corpus or ())) for text in group), rule
+    )
     columns = {
         name: _Column(
             {image: tokens[captions[image]] for image in images},
@@ -196,13 +203,17 @@ def _java_metrics(evaluation: Evaluation, columns: Mapping[str, _Column]) -> dic
     return {"meteor": partial(meteor, pairs), "spice": partial(spice, pairs)}
 
 
-def _tokenise(texts: Iterable[str]) -> tuple[dict[str, str], str, dict[str, str]]:
+def _tokenise(texts: Iterable[str], rule: str) -> tuple[dict[str, str], str, dict[str, str]]:
     """Tokenise texts, each once, with one process of the PTB tokeniser, or with our own tokeniser where that fails.
 
     Returns:
         The space-joined tokens of every text, the name of the tokeniser, and why the PTB tokeniser is not available.
     """
     written = list(dict.fromkeys(texts))
+    if rule != PTB_RULE:
+        words = RULES[TOKENISERS[rule]].words
+        why = "needs the PTB tokeniser; leave --tokenizer out"
+        return {text: " ".join(words(text)) for text in written}, f"{rule} of training", {"ptb_tokeniser": why}
     try:
         return dict(zip(written, ptb_tokenize(written), strict=True)), PTB, {}
     except MetricError as error:
