@@ -34,7 +34,9 @@ class LinearCaptioning:
     pairs = IMAGES
     bad_image: ClassVar[int | None] = None
 
-    def __init__(self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes) -> None:
+    def __init__(
+        self, config: ExperimentConfig, data: Path, cache: Path, processes: Processes, left_out: object = None
+    ) -> None:
         self.images = {"train": [str(image) for image in range(IMAGES)]}
         self.layer = nn.Linear(1, 1)
         nn.init.zeros_(self.layer.weight)
