@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from training.checkpoint import load_checkpoint, optimizer_tensors, restore_optimizer, save_checkpoint
 from training.errors import CheckpointError
@@ -81,3 +82,20 @@ def test_a_restored_optimizer_takes_the_same_steps() -> None:
     step(one, first)
     step(other, second)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_files_have_the_ordinary_mode_and_a_full_disk_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_checkpoint(tmp_path / "a.safetensors", {"x": torch.ones(2)}, {})
+    (tmp_path / "ordinary").touch()
+    assert (tmp_path / "a.safetensors").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("training.checkpoint.save_file", full)
+    with pytest.raises(CheckpointError, match=r"a\.safetensors cannot be written \(I/O error: No space left"):
+        save_checkpoint(tmp_path / "a.safetensors", {"x": torch.zeros(2)}, {})
+    assert load_checkpoint(tmp_path / "a.safetensors")[0]["x"].tolist() == [1, 1]
+    assert [path.name for path in tmp_path.glob("a.*")] == ["a.safetensors"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine.trained_captioner import TrainedCaptioner
+from training.evaluate import main as evaluate_main
 from training.train import main
 
 
@@ -63,6 +65,39 @@ def test_the_best_model_by_dev_cider_can_be_loaded_and_records_its_score(finishe
     log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
     assert trained.record["dev"]["cider"] == max(entry["cider"] for entry in log)
     assert "ball" in trained.vocabulary.words
+
+
+def test_evaluation_by_the_words_of_training_has_the_scores_of_the_log(finished: Path, data: Path) -> None:
+    written = finished.parent / "scores.json"
+    done = run_here(
+        evaluate_main, "--checkpoint", finished / "best.safetensors", "--dataset", finished.parent / "config.yaml",
+        "--tokenizer", "words", "--resamples", 0, "--json", written, "--device", "cpu", "--batch-size", 3, data=data,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (model,) = json.loads(written.read_text())["models"].values()
+    dev = TrainedCaptioner.load(finished / "best.safetensors").record["dev"]
+    for name in ("bleu_4", "rouge_l", "cider"):
+        assert model["scores"][name] == pytest.approx(dev[name], abs=1e-4)
+
+
+def test_a_run_says_its_data_and_a_check_says_that_nothing_is_wrong(data: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path / "config.yaml")
+    checked = train(config, tmp_path / "run", data, "--check")
+    assert checked.returncode == 0, checked.stdout
+    assert "small: 12 train, 4 dev, 2 test pictures; nothing is wrong" in checked.stdout
+    assert not (tmp_path / "run").exists()
+    done = train(config, tmp_path / "run", data, "phases.0.stop_after=1", "phases.1.epochs=1", "phases.2.epochs=1")
+    assert "data: 12 training and 4 dev pictures; vocabulary of" in done.stdout
+    assert "0.0 % of the words of the training captions are unknown" in done.stdout
+
+
+def test_a_caption_without_a_letter_is_refused_before_the_first_step(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    with (tmp_path / "data" / "flickr8k" / "captions.csv").open("a") as stream:
+        stream.write("train_3.jpg,...!\n")
+    done = train(write_config(tmp_path / "config.yaml"), tmp_path / "run", tmp_path / "data")
+    assert done.returncode == 1
+    assert "1 captions have no letter or digit, for example '...!' of image train_3.jpg" in done.stderr
 
 
 def test_tensorboard_has_every_step_and_the_dev_scores_of_every_epoch(finished: Path) -> None:
@@ -127,7 +162,7 @@ def test_a_killed_run_resumes_to_the_same_bits(
 def test_a_run_folder_of_another_experiment_is_refused(finished: Path, data: Path, tmp_path: Path) -> None:
     done = train(write_config(tmp_path / "config.yaml"), finished, data, "seed=2")
     assert done.returncode == 1
-    assert "another experiment" in done.stderr
+    assert "another experiment, which differs in seed;" in done.stderr
     assert "Traceback" not in done.stderr
 
 
