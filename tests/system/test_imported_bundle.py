@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,37 +17,40 @@ import cv2
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-pytest.importorskip("transformers", reason="needs the extra metrics")
 
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
 from smart_caption_ros.srv import DescribeImage
 from std_msgs.msg import Header
 
-from export.import_checkpoint import __main__ as command
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.imaging.image_messages import encode_image
 from tests.frames import blobs
 from tests.live.terminal.terminal_process import CLI, TerminalProcess
-from tests.published_folders import write_published
 
 if TYPE_CHECKING:
     from tests.system.conftest import Robot
 
-pytestmark = [pytest.mark.needs_ros, pytest.mark.long]
+pytestmark = [
+    pytest.mark.needs_ros,
+    pytest.mark.long,
+    pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra metrics"),
+]
 CAMERAS = ("front", "rear")
 TOKEN = "a-token-of-this-test-alone"
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny ViT-GPT2 with random weights, imported."""
+    """A tiny ViT-GPT2 with random weights, imported by processes of a workstation."""
     folder = tmp_path_factory.mktemp("published")
-    write_published(folder / "model", "vit-gpt2")
-    arguments = ["vision-encoder-decoder", folder / "model", "-o", folder / "bundle", "--check-images", 2]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
-        assert command.main() == 0
+    write = (
+        "import pathlib, sys; from tests.published_folders import write_published as write; "
+        "write(pathlib.Path(sys.argv[1]), 'vit-gpt2')"
+    )
+    arguments = ["vision-encoder-decoder", folder / "model", "-o", folder / "bundle", "--check-images", "2"]
+    for command in (["-c", write, folder / "model"], ["-m", "export.import_checkpoint", *arguments]):
+        subprocess.run([sys.executable, *map(str, command)], check=True, cwd=Path(__file__).parents[2])
     return folder / "bundle"
 
 
