@@ -117,6 +117,12 @@ def load_backbone(path: Path) -> Backbone:
     Raises:
         BackboneError: the file is missing, of an unknown kind, or holds other layers.
     """
+    if not path.suffix and not path.exists() and path.parent.name == "backbones":
+        files = sorted(file.name for file in path.parent.glob("*") if file.suffix in READERS)
+        known = ", ".join([*files, *PACKAGES])
+        raise BackboneError(
+            f"{path.name}: no such backbone; there are {known}, timm/NAME, hf/NAME and bundles' folders"
+        )
     if not path.suffix or path.is_dir():
         return load_bundle_networks(path)
     if path.suffix not in (*READERS, CHECKPOINT_SUFFIX):
