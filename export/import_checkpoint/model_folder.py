@@ -23,10 +23,10 @@ def find_model_folder(name: str) -> Path:
         return Path(name)
     if Path(name).exists():
         raise ImportCheckpointError(f"{name} is a file; give the folder that holds it and {CONFIG}")
-    from huggingface_hub import snapshot_download  # imported here: it takes a while
+    from transformers.utils import cached_file  # imported here: it takes a while
 
     try:
-        return Path(snapshot_download(name, local_files_only=True))
+        return Path(cached_file(name, CONFIG, local_files_only=True)).parent
     except Exception:  # the library raises errors of several kinds for ids that it refuses and does not have
         raise ImportCheckpointError(
             f"{name} is no folder, and no model of the local cache of the Hugging Face hub: fetch it on a computer "

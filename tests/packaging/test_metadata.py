@@ -84,7 +84,9 @@ def test_robot_side_imports_only_what_it_declares() -> None:
 @pytest.mark.parametrize("folder", ["training", "export", "recipes", "simulation"])
 def test_workstation_imports_only_what_it_declares(folder: str) -> None:
     declared = modules(PROJECT["dependencies"])
-    declared |= set().union(*(modules(EXTRAS[name]) for name in ("training", "household", "attribution", "metrics")))
+    declared |= set().union(
+        *(modules(EXTRAS[name]) for name in ("training", "household", "attribution", "metrics", "backbones"))
+    )
     assert not {(path, module) for path, module in foreign_imports(folder) if module not in declared}
 
 
