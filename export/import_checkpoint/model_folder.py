@@ -26,7 +26,7 @@ def find_model_folder(name: str) -> Path:
     from transformers.utils import cached_file  # imported here: it takes a while
 
     try:
-        return Path(cached_file(name, CONFIG, local_files_only=True)).parent
+        return Path(str(cached_file(name, CONFIG, local_files_only=True))).parent
     except Exception:  # the library raises errors of several kinds for ids that it refuses and does not have
         raise ImportCheckpointError(
             f"{name} is no folder, and no model of the local cache of the Hugging Face hub: fetch it on a computer "
