@@ -30,6 +30,7 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
 from smart_caption_ros.measuring.benchmark import measure_start
 from training.command_line import JsonOption, run_command
+from training.vision.torchvision_operators import declare_torchvision_operators
 
 ENGINE = "onnxruntime-cpu"
 BEAMS, WORDS = 5, 20
@@ -164,6 +165,7 @@ def write_model(model: Published, folder: Path) -> None:
     import torch
 
     torch.manual_seed(0)
+    declare_torchvision_operators()
     made = model.build()
     count = made.config.get_text_config(decoder=True).vocab_size
     made.config.architectures = [type(made).__name__]
