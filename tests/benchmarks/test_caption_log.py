@@ -9,6 +9,7 @@ import pytest
 from benchmarks import caption_log
 
 
+@pytest.mark.long
 def test_every_kind_of_search_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "log.json"
     monkeypatch.setattr(sys, "argv", ["caption_log", "--rows", "1500", "--rounds", "1", "--json", str(output)])

@@ -89,7 +89,9 @@ def test_the_plan_of_layers_and_memory_has_valid_experiments_with_the_recipe_of_
 
 def test_the_plan_has_a_valid_experiment_for_every_family(tmp_path: Path) -> None:
     recipe, captioners = read_plan(PLAN, None)
-    assert {captioner["family"] for captioner in captioners.values()} == set(SINGLE_FAMILIES)
+    published_with_weights = {"git", "blip", "vision_encoder_decoder"}  # benchmarks.published_models measures these
+    trained_here = set(SINGLE_FAMILIES) - published_with_weights
+    assert {captioner["family"] for captioner in captioners.values()} == trained_here
     for name, captioner in captioners.items():
         assert len(write_experiments(recipe, name, captioner, [1], tmp_path)) == 1
 

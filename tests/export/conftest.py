@@ -4,10 +4,12 @@ from pathlib import Path
 
 import onnx
 import pytest
+import torch
 
 from export.storage import round_to_float16
 from export.trace import TracedCaptioner, trace_captioner
 from smart_caption_ros.captioning.search import Search
+from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.export.command import VISION, export
 from tests.tiny_model import tiny_smart, tiny_trained
 from training.models.smart import Smart
@@ -19,6 +21,10 @@ def traced_model(request: pytest.FixtureRequest) -> tuple[Smart, TracedCaptioner
     """A captioner and its graphs, with the smallest and the largest beam."""
     beam_size, layers = request.param
     model = tiny_smart(encoder_layers=layers, decoder_layers=layers)
+    with torch.no_grad():  # the beams of an image end at up to eight different steps
+        model.word_embedding.weight *= 3
+        model.word_projection.weight *= 3
+        model.word_projection.weight[Vocabulary.end_id] *= 2.5
     return model, trace_captioner(model, Search(beam_size))
 
 

@@ -44,6 +44,7 @@ def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder: Path,
         Photographs.find(folder, RECORD).read(5)
 
 
+@pytest.mark.long
 def test_an_export_is_checked_on_the_photographs_that_are_given(
     tiny_checkpoint: Path, folder: Path, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def test_float32_weights_give_a_larger_bundle_that_agrees_with_torch(
     assert larger.stat().st_size > 1.8 * smaller.stat().st_size
 
 
+@pytest.mark.long
 def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkpoint: Path, tmp_path: Path) -> None:
     done = export(
         tiny_checkpoint, tmp_path / "bundle", "--precision", "float16", "--no-static", "--max-words", 4,
@@ -134,6 +135,7 @@ def test_all_layers_of_a_captioner_that_was_trained_in_float_can_be_put_in_8_bit
     assert precision["layers"] == len(precision["int8_layers"]) > 10
 
 
+@pytest.mark.long
 def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same_stored_weights(
     eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:

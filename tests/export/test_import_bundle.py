@@ -95,6 +95,7 @@ def test_weights_in_8_bits_come_back_as_they_were_rounded(tmp_path: Path) -> Non
             assert ((found[name] - weight).abs() <= step).all(), name
 
 
+@pytest.mark.long
 def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
     options = ("--check-images", 4, "--repeat-penalty", 2, "--end-penalty", 1, "--name", "origin")
@@ -105,7 +106,7 @@ def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tm
     assert (trained.search.repeat_penalty, trained.search.end_penalty) == (2.0, 1.0)
     assert trained.record["backbone_trained_on"] == Bundle.load(bundle).manifest["trained_on"]
     assert trained.record["experiment"] == {**tiny_trained().record["experiment"], "name": "origin"}
-    words = trained.words(trained.caption_images(FRAMES, 5, 12))
+    words = trained.words(trained.caption_images(FRAMES))
     assert [" ".join(caption) for caption in words] == Captioner.from_bundle(bundle).caption_batch(list(FRAMES))
 
 

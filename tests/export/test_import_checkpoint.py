@@ -175,6 +175,7 @@ def test_every_name_and_shape_of_a_full_sized_state_dict_is_mapped(
     assert "<space>" in model.vocabulary.words
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_a_vision_graphs_tokens_becomes_a_whole_bundle(tiny_bundle: Path, tmp_path: Path) -> None:
     words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(20))))
     sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "memory_slots": 2}

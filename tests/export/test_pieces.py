@@ -29,6 +29,7 @@ from training.decoding.repeats import same_words
 from training.engine.trained_captioner import TrainedCaptioner
 
 
+@pytest.mark.long
 def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path: Path) -> None:
     trained = tiny_trained()  # the weights of the fixture tiny_checkpoint, whose graphs are traced once
     words = trained.vocabulary.words
@@ -60,6 +61,7 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
     assert "##" not in said.output
 
 
+@pytest.mark.long
 def test_a_guided_search_over_pieces_is_that_of_torch_in_both_forms() -> None:
     words = (*SPECIAL, "book", "##shelf", "dog", "skate", "##board", "##rs", "a", "~~,", "##s", "table", "##ing")
     vocabulary = Vocabulary(words, "##", "~~")

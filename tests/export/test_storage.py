@@ -29,6 +29,7 @@ def test_rounded_weights_stored_in_16_bit_lose_nothing(traced: TracedCaptioner) 
     np.testing.assert_allclose(halved["log_probabilities"], whole["log_probabilities"], atol=1e-5)
 
 
+@pytest.mark.long
 def test_convolutions_rounded_to_8_bit_are_stored_in_a_quarter_and_lose_nothing() -> None:
     backbone = tiny_trained().backbone
     assert isinstance(backbone, MobileNetV2)

@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 import torch
 
 from export.vision import export_vision
@@ -22,6 +23,7 @@ def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto,
         np.testing.assert_allclose(tokens, expected, atol=2e-4 * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_the_graph_takes_frames_of_the_backbones_size() -> None:
     backbone = tiny_trained(class_names=("cup", "chair")).backbone
     assert backbone is not None

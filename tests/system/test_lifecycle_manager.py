@@ -87,6 +87,7 @@ def test_the_manager_starts_pauses_resets_and_shuts_down_the_node(robot: Robot) 
     assert "Traceback" not in process.log.read_text()
 
 
+@pytest.mark.long
 def test_a_node_that_has_started_itself_makes_the_manager_give_up(robot: Robot) -> None:
     """Hence `autostart: false` in the documentation."""
     process = robot.start_caption_node()

@@ -24,7 +24,7 @@ from training.models.captioner import (
     split_sequences,
     visible_slots,
 )
-from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from
+from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from, sinusoidal_positions
 from training.models.transformer_config import TransformerConfig
 
 
@@ -55,8 +55,8 @@ class Transformer(Captioner):
         self.token_norm: nn.Module = nn.LayerNorm(d)
         self.encoder = nn.ModuleList(self._new_encoder_layer() for _ in range(config.encoder_layers))
         self.word_embedding = nn.Embedding(config.vocabulary_size, d, padding_idx=PADDING_ID)
-        # M2's published code computes sinusoids, which its Xavier pass over all parameters then replaces.
-        self.register_buffer("positions", nn.init.xavier_uniform_(torch.empty(config.max_length + 1, d)))
+        # The papers' sinusoids. In M2's published code its Xavier pass over all parameters replaces them.
+        self.register_buffer("positions", sinusoidal_positions(config.max_length + 1, d))
         self.decoder = nn.ModuleList(self._new_decoder_layer(index) for index in range(config.decoder_layers))
         self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.output_bias)
         draw_matrices(self)

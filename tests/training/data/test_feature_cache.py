@@ -115,8 +115,11 @@ class Drawn:
     def groups(self, images: list[str]) -> list[list[str]]:
         return [list(dict.fromkeys(images))]
 
-    def read_images(self, names: list[str], size: int = 4) -> np.ndarray:
-        return np.full((len(names), size, size, 3), self.shade, np.uint8)
+    def read_image(self, name: str) -> np.ndarray:
+        return np.full((4, 4, 3), self.shade, np.uint8)
+
+    def read_images(self, names: list[str]) -> np.ndarray:
+        return np.stack([self.read_image(name) for name in names])
 
 
 def mixture(**sources: Source) -> Mixture:

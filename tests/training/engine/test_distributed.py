@@ -81,6 +81,7 @@ def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyP
         check_compiler(torch.device("cpu"))
 
 
+@pytest.mark.long
 def test_an_error_in_every_process_is_reported_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
     command += ["training.train", str(tmp_path / "absent.yaml")]

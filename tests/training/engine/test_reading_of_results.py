@@ -157,6 +157,7 @@ def in_two_processes(folder: Path, phase: dict[str, Any], **environment: str) ->
     return run_in_processes(2, "tests.training.engine.linear_captioning", *arguments, **variables)
 
 
+@pytest.mark.long
 def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path: Path) -> None:
     # The last batch has two of the 22 images, one part in each process.
     phase = {**PHASE, "images_per_batch": 4, "accumulate": 2}
@@ -172,6 +173,7 @@ def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_conn
     assert all(torch.allclose(tensor, expected[name], atol=1e-5) for name, tensor in saved_weights(two).items())
 
 
+@pytest.mark.long
 def test_processes_that_read_seldom_fail_together_with_one_sentence(tmp_path: Path) -> None:
     done = in_two_processes(tmp_path, PHASE, BAD_IMAGE="13")
     assert done.returncode != 0

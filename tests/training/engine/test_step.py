@@ -89,6 +89,7 @@ def assert_same_curves(run: Path, whole: Path) -> None:
     assert scalars(run, "dev/cider") == pytest.approx(scalars(whole, "dev/cider"), abs=1e-5)
 
 
+@pytest.mark.long
 def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, learnt: str, tmp_path: Path) -> None:
     config = experiment(tmp_path, XE, END_TO_END, VIEWS, SCST, start_from=learnt)
     done = torchrun(config, tmp_path / "run", data)
@@ -126,6 +127,7 @@ def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, t
     assert set(seen) == {PRECISIONS[precision] or torch.float32}
 
 
+@pytest.mark.long
 def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_sentence(
     data: Path, tmp_path: Path
 ) -> None:

@@ -105,12 +105,12 @@ def test_a_dozen_steps_change_the_weights_and_captions_in_spite_of_a_slow_averag
     assert captions(slow, data) != captions(first, data)
 
 
-def captions(trainer: Trainer, data: Path) -> list[list[str]]:
+def captions(trainer: Trainer, data: Path) -> list[str]:
     """What the captioner of a run says of the dev pictures."""
     trained = trainer.captioning.trained
     dataset = open_dataset(trainer.config.data, data)
     frames = dataset.read_images(dataset.split("dev"))
-    return trained.sentences(trained.caption_images(frames, 2, 10))
+    return trained.sentences(trained.caption_images(frames, 2, 10).words)
 
 
 def test_with_crops_a_frozen_backbone_gets_new_views_and_does_not_change(data: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from training.models import FAMILIES
+from training.models.layers import sinusoidal_positions
 
 M2 = {"vocabulary_size": 10201, "token_width": 2048, "encoder_layers": 1, "decoder_layers": 1}
 ORT = {**M2, "vocabulary_size": 9488}
@@ -17,7 +18,6 @@ MATRICES_OF_M2 = {
     "encoder.0.feed_forward.inner.weight": 0.02795,
     "encoder.0.feed_forward.outer.weight": 0.02795,
     "word_embedding.weight": 0.01366,
-    "positions": 0.0594,
     "decoder.0.self_attention.query.weight": 0.0442,
     "decoder.0.self_attention.output.weight": 0.0442,
     "decoder.0.cross_attention.key.weight": 0.0442,
@@ -117,3 +117,10 @@ def test_positions_of_the_object_relation_transformer_count_from_0() -> None:
     begin = captioner.positions[1]  # type: ignore[index]
     assert torch.equal(begin[0::2], torch.zeros(256))
     assert torch.equal(begin[1::2], torch.ones(256))
+
+
+@pytest.mark.parametrize("family", ["transformer", "smart", "m2"])
+def test_positions_are_sinusoids_that_a_bundle_need_not_hold(family: str) -> None:
+    first, second = (FAMILIES[family](FAMILIES[family].Config(30, 24)).positions for _ in range(2))
+    assert torch.equal(first, second)
+    assert torch.equal(first[1], sinusoidal_positions(2, first.shape[1])[1])  # type: ignore[index]
