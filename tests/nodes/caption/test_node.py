@@ -429,7 +429,7 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     assert tensorrt.builds == 2
 
 
-def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(bench: Bench, cancelled: threading.Event) -> None:
+def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled: threading.Event, bench: Bench) -> None:
     cleanup: list[Any] = []
 
     def load(*chosen: Any) -> Any:
