@@ -44,7 +44,8 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
     round_to_float16(torch_side.backbone)
     robot = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu", threads=1)
     assert robot.bundle.manifest["format_version"] == 5
-    for seed in range(2):
+    of_several_pieces = 0
+    for seed in range(6):
         expected = torch_side.caption_images(blobs(seed)[None], beam_size=5, max_words=12)
         caption = robot.caption(blobs(seed))
         assert [word.text for word in caption.words] == torch_side.words(expected)[0]
@@ -52,9 +53,10 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
         sums = [float(expected.log_probabilities[0, 0, place].sum()) for place in places]
         np.testing.assert_allclose([word.log_probability for word in caption.words], sums, atol=1e-4)
         assert caption.score == pytest.approx(float(expected.scores[0, 0]), abs=1e-3)
-    assert any(len(place) > 1 for place in places)
+        of_several_pieces += sum(len(place) > 1 for place in places)
+    assert of_several_pieces
 
-    cv2.imwrite(str(tmp_path / "a.png"), blobs(1))
+    cv2.imwrite(str(tmp_path / "a.png"), blobs(5))
     said = CliRunner().invoke(app, ["describe", str(tmp_path / "a.png"), "--bundle", str(tmp_path / "bundle")])
     assert said.exit_code == 0, said.output
     assert caption.text in said.output

@@ -16,7 +16,7 @@ from tests.packaging.imports import ROOT
 PHOTOGRAPH = ROOT / "docs" / "images" / "demo.jpg"
 ENTRANCES = {
     "the command line": ["-c", "import smart_caption_ros.cli as c; c.main()", "describe", str(PHOTOGRAPH), "--json"],
-    "export": ["-c", "import export.dev_split, onnxruntime; onnxruntime.SessionOptions()"],
+    "export": ["-c", "import export.calibration, onnxruntime; onnxruntime.SessionOptions()"],
     "benchmarks": ["-c", "import benchmarks, onnxruntime; onnxruntime.SessionOptions()"],
     "training": ["-c", "import training, onnxruntime; onnxruntime.SessionOptions()"],
     "tests": ["-c", "import tests.conftest, onnxruntime; onnxruntime.SessionOptions()"],

@@ -45,7 +45,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny ViT-GPT2 with random weights, imported by processes of a workstation."""
     folder = tmp_path_factory.mktemp("published")
     write = (
-        "import pathlib, sys; from tests.published_folders import write_published as write; "
+        "import pathlib, sys; from training.vision.torchvision_operators import declare_torchvision_operators; "
+        "declare_torchvision_operators(); from tests.published_folders import write_published as write; "
         "write(pathlib.Path(sys.argv[1]), 'vit-gpt2')"
     )
     arguments = ["vision-encoder-decoder", folder / "model", "-o", folder / "bundle", "--check-images", "2"]
