@@ -33,7 +33,7 @@ from training.engine.trained_captioner import TrainedCaptioner
 def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path: Path) -> None:
     trained = tiny_trained()  # the weights of the fixture tiny_checkpoint, whose graphs are traced once
     words = trained.vocabulary.words
-    pieces = (*words[:4], *(word if index % 2 else f"##{word}" for index, word in enumerate(words[4:])))
+    pieces = (*words[:4], *(f"##{word}" if index % 4 == 3 else word for index, word in enumerate(words[4:])))
     trained.vocabulary = Vocabulary(pieces, "##")
     source = tmp_path / "best.safetensors"
     trained.save(source)
@@ -45,7 +45,7 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
     robot = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu", threads=1)
     assert robot.bundle.manifest["format_version"] == 5
     of_several_pieces = 0
-    for seed in range(6):
+    for seed in range(2):
         expected = torch_side.caption_images(blobs(seed)[None], beam_size=5, max_words=12)
         caption = robot.caption(blobs(seed))
         assert [word.text for word in caption.words] == torch_side.words(expected)[0]
@@ -56,7 +56,7 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
         of_several_pieces += sum(len(place) > 1 for place in places)
     assert of_several_pieces
 
-    cv2.imwrite(str(tmp_path / "a.png"), blobs(5))
+    cv2.imwrite(str(tmp_path / "a.png"), blobs(1))
     said = CliRunner().invoke(app, ["describe", str(tmp_path / "a.png"), "--bundle", str(tmp_path / "bundle")])
     assert said.exit_code == 0, said.output
     assert caption.text in said.output
