@@ -315,7 +315,7 @@ def test_the_loop_form_ends_with_the_best_caption(traced: Traced) -> None:
 @pytest.mark.parametrize("batch", [1, 3])
 def test_all_beams_of_the_static_form_are_those_of_torch(traced: Traced, batch: int) -> None:
     captioner, graphs = traced
-    visual = tiny_visual(batch, 9, seed=22, ragged=True)
+    visual = tiny_visual(batch, 9, seed=24, ragged=True)
     with torch.inference_mode():
         expected = beam_search(captioner, visual, FINISHED)
     graph = static_form(graphs, MAX_WORDS, tokens=9, batch=batch)
