@@ -149,7 +149,7 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
 def test_without_dropout_the_gradient_is_that_through_the_search() -> None:
     self_critical, _ = objective()
     model = tiny_smart(memory_slots=3)
-    torch.manual_seed(2)
+    torch.manual_seed(0)
     visual, images = Visual(torch.randn(6, 6, 24)), np.arange(6)
     found = beam_search(model, visual, SearchSettings(4, 8, stop="all"))
     rewards = torch.from_numpy(self_critical.reward(images, found.words.numpy())).float()
@@ -176,7 +176,7 @@ def test_in_bfloat16_every_weight_has_a_gradient() -> None:
 
 def test_steps_along_the_gradient_raise_the_reward() -> None:
     self_critical, _ = objective(count=2)
-    model = tiny_smart(dropout=0.1, seed=1).train()
+    model = tiny_smart(dropout=0.1, seed=0).train()
     torch.manual_seed(1)
     tokens, images = torch.randn(2, 6, 24), np.array([0, 1])
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
