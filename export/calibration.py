@@ -23,13 +23,13 @@ from training.configs.parsing import build_config
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.datasets import open_dataset
+from training.data.feature_extraction import SUFFIXES
 from training.data.tokenizer import tokenize
 from training.errors import ConfigError, DataError
 from training.evaluation.metrics.cider_d import TextCiderD
 from training.paths import data_folder
 
 _BATCH = 50
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Photographs:
             ExportError: the folder has no photographs.
         """
         if folder is not None:
-            files = sorted(str(path) for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES)
+            files = sorted(str(path) for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
             if not files:
-                raise ExportError(f"--calibration: {folder} has no photographs ({', '.join(_SUFFIXES)})")
+                raise ExportError(f"--calibration: {folder} has no photographs ({', '.join(SUFFIXES)})")
             return cls(f"photographs of {folder}", files)
         try:
             config = build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True)

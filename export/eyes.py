@@ -1,7 +1,7 @@
 """Export a backbone alone, as a bundle of eyes: for features, and for the heads of others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -94,13 +94,14 @@ def export_eyes(options: ExportOptions, name: str) -> Written:
         write_manifest(unfinished, {**facts, "files": described_files(unfinished, [VISION_GRAPH])})
         photographs = Photographs.find(options.calibration, {"experiment": {"data": {}}})
         frames = photographs.read(options.check_images)
-        error, similarity = _compare(Eyes.load(unfinished), backbone, frames)
+        eyes = Eyes.load(unfinished)
+        error, similarity = _compare(eyes, backbone, frames)
         if not error <= LARGEST_ERROR[options.precision]:
             raise ExportError(
                 f"the tokens of {photographs.description} differ from torch's by {error:.1%} of their size, more than "
                 f"{LARGEST_ERROR[options.precision]:.0%}; no bundle was written"
             )
-    return Written(Eyes.load(options.bundle), error, similarity, f"{len(frames)} {photographs.description}")
+    return Written(replace(eyes, path=options.bundle), error, similarity, f"{len(frames)} {photographs.description}")
 
 
 def _backbone(name: str) -> tuple[Backbone, list[dict[str, str]]]:

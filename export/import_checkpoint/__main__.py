@@ -69,7 +69,7 @@ def import_checkpoint(
     check_images: Annotated[int, typer.Option(min=1, help="Photographs to compare with torch.")] = _CHECK_IMAGES,
     calibration: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Photographs to compare on (default: Flickr8k's or frames that ship)."),
+        typer.Option(metavar="FOLDER", help="Photographs to compare on (default: COCO's, or frames that ship)."),
     ] = None,
     no_static: Annotated[
         bool, typer.Option("--no-static", help="Leave out the form for TensorRT and CUDA graphs.")

@@ -41,16 +41,14 @@ def grid_boxes(rows: int, columns: int, before: int = 0) -> np.ndarray:
     return np.concatenate([whole, edges / np.array([columns, rows] * 2, np.float32)])
 
 
-def token_boxes(
-    preprocessing: Preprocessing, grid: tuple[int, int], before: int, width: int, height: int
-) -> np.ndarray:
-    """Compute the boxes of visual tokens in a frame of width x height, (N, 4) float32 xyxy pixels.
+def token_boxes(boxes: np.ndarray, preprocessing: Preprocessing, width: int, height: int) -> np.ndarray:
+    """Place the boxes of :func:`grid_boxes` in a frame of width x height, (N, 4) float32 xyxy pixels.
 
     Those of tokens before the grid are the whole of what the vision graph sees.
     """
     left, top, right, bottom = preprocessing.region(width, height)
     size = np.array([right - left, bottom - top] * 2, np.float32)
-    return grid_boxes(*grid, before) * size + np.array([left, top] * 2, np.float32)
+    return boxes * size + np.array([left, top] * 2, np.float32)
 
 
 class Vision:
@@ -71,7 +69,8 @@ class Vision:
             BundleError: the graph does not have the inputs and outputs of a vision graph.
         """
         self._preprocessing = bundle.preprocessing
-        self._grid, self._before = bundle.grid, bundle.tokens_before_grid
+        self._grid_boxes = grid_boxes(*bundle.grid, bundle.tokens_before_grid)
+        self._grid_boxes[: bundle.tokens_before_grid] = np.nan
         self._graph = engine.load(bundle.path / VISION_GRAPH)
         self.mode = self._graph.mode
         if self._graph.input_names != ("image_bgr",) or "tokens" not in self._graph.output_names:
@@ -105,6 +104,4 @@ class Vision:
 
         Those of tokens before the grid are NaN: they stand for no region.
         """
-        boxes = token_boxes(self._preprocessing, self._grid, self._before, width, height)
-        boxes[: self._before] = np.nan
-        return boxes
+        return token_boxes(self._grid_boxes, self._preprocessing, width, height)

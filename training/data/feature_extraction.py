@@ -19,7 +19,7 @@ import torch
 from tqdm import tqdm
 
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
-from smart_caption_ros.captioning.vision import Vision, token_boxes
+from smart_caption_ros.captioning.vision import Vision, grid_boxes, token_boxes
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
@@ -119,6 +119,7 @@ class BackboneExtractor:
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._backbone = open_backbone(name, data / "backbones").requires_grad_(False).to(self._device)
         self._spec = self._backbone.spec
+        self._grid_boxes = grid_boxes(self._spec.rows, self._spec.columns, self._spec.before)
         self.token_width = self._spec.token_width
         self.source: dict[str, Any] = {
             "made_by": BACKBONE_TOKENS, "backbone": name, "weights_sha256": fingerprint(self._backbone),
@@ -131,7 +132,7 @@ class BackboneExtractor:
             tokens = self._backbone.tokens(torch.from_numpy(frames).to(self._device)).float().cpu().numpy()
         for frame, own in zip(frames_bgr, tokens, strict=True):
             height, width = frame.shape[:2]
-            yield own, token_boxes(spec.preprocessing, (spec.rows, spec.columns), spec.before, width, height)
+            yield own, token_boxes(self._grid_boxes, spec.preprocessing, width, height)
 
 
 class BundleExtractor:
@@ -147,6 +148,7 @@ class BundleExtractor:
         self.bundle = Eyes.load(bundle)
         self.token_width = self.bundle.token_width
         self._vision = Vision(self.bundle, create_engine(engine, threads))
+        self._grid_boxes = grid_boxes(*self.bundle.grid, self.bundle.tokens_before_grid)
         self._engine, self._threads = engine, threads
         self._detector: Detector | None = None
         self.source: dict[str, Any] = {
@@ -178,7 +180,7 @@ class BundleExtractor:
         for frame, tokens in zip(frames_bgr, grids, strict=True):
             height, width = frame.shape[:2]
             if self._detector is None:
-                yield tokens, token_boxes(bundle.preprocessing, bundle.grid, bundle.tokens_before_grid, width, height)
+                yield tokens, token_boxes(self._grid_boxes, bundle.preprocessing, width, height)
             else:
                 # The token of the whole photograph comes first; detections are ordered by score.
                 regions = [detection.box_xyxy for detection in self._detector.detect(frame)[: MAX_REGIONS - 1]]
