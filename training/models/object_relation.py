@@ -102,7 +102,8 @@ class RelationEncoderLayer(nn.Module):
             geometry: (B, N, N, 64), from :func:`embed_geometry`.
         """
         inputs = converted_for_products(self.attention_norm.norm(x))
-        weights = torch.relu(self.geometry(geometry)).permute(0, 3, 1, 2)
+        with torch.autocast(geometry.device.type, enabled=False):  # in bf16 a weight near 0 falls on the other side
+            weights = torch.relu(self.geometry(geometry)).permute(0, 3, 1, 2)
         bias = weights.float().clamp(min=1e-6).log()
         keys, values = self.attention.project_keys_values(inputs)
         attended = self.attention.attend(inputs, keys, values, self.attention.extend_mask(mask), bias)
