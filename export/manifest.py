@@ -14,6 +14,7 @@ from export.options import ExportOptions
 from export.source import Source
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT
+from smart_caption_ros.imaging.detail import MIN_DETAIL
 from training.data.datasets import merge_provenance
 from training.vision.backbone import BackboneSpec
 
@@ -45,6 +46,7 @@ def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict
         },
         "training": {"experiment": trained.record["experiment"], scores: trained.record.get(scores, {})},
         "decoding": trained.search.as_json(),
+        "min_detail": MIN_DETAIL,
         "precision": precision,
         "scores": {},
         "captioner_inputs": list(made.captioner_inputs),

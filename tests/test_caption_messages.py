@@ -140,6 +140,13 @@ def test_the_status_follows_text_and_confidence(shade: int, min_confidence: floa
     assert message.text == caption.text
 
 
+def test_a_sure_caption_of_an_image_without_detail_is_low() -> None:
+    caption = Caption(**{**vars(shade_caption(9, 64, 48)), "shows_detail": False})
+    message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0)
+    assert (message.status, message.text) == (CaptionMessage.STATUS_LOW_CONFIDENCE, caption.text)
+    assert "no detail" in message.status_message
+
+
 def test_a_confidence_that_is_not_a_number_is_low() -> None:
     caption = Caption(**{**vars(shade_caption(9, 64, 48)), "confidence": math.nan})
     message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0)

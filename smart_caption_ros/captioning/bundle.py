@@ -105,6 +105,8 @@ class Bundle(Eyes):
     search: Search
     """What the search of the captioner graph does."""
     vocabulary: Vocabulary
+    min_detail: float
+    """Frames with less :func:`smart_caption_ros.imaging.detail.detail_of` are not worth a caption; 0 for none."""
 
     @property
     def can_be_guided(self) -> bool:
@@ -134,6 +136,7 @@ class Bundle(Eyes):
             captioner_inputs=_read_captioner_inputs(read),
             search=_read_search(read),
             vocabulary=_read_vocabulary(read),
+            min_detail=_read_min_detail(read),
         )
         read.check_files(VISION_GRAPH, CAPTIONER_GRAPH)
         return bundle
@@ -246,6 +249,12 @@ def _read_search(read: "_Reader") -> Search:
         return Search.from_json(read.manifest["decoding"])
     except ValueError as error:
         raise BundleError(f"{read.folder / MANIFEST}: decoding: {error}; export the bundle again") from None
+
+
+def _read_min_detail(read: "_Reader") -> float:
+    if "min_detail" not in read.manifest:  # the key is newer than the first bundles
+        return 0.0
+    return float(read.value("min_detail", (int, float), "a number from 0 to 255", lambda number: 0 <= number <= 255))
 
 
 def _read_detector(read: "_Reader") -> DetectorFacts | None:

@@ -32,6 +32,7 @@ from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with, run_batch
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.imaging import check_image
+from smart_caption_ros.imaging.detail import detail_of
 
 NO_DETECTOR = "none"
 """Value of ``detector`` that switches object detection off."""
@@ -97,6 +98,8 @@ class Caption:
     """Description of the engine."""
     objects: tuple[DetectedObject, ...] = field(default=())
     """Detected objects by descending score; empty without a detector."""
+    shows_detail: bool = True
+    """False where the frame has less detail than :attr:`Bundle.min_detail`, so that the sentence is a guess."""
 
 
 class Captioner:
@@ -271,6 +274,7 @@ class Captioner:
             model=self.model,
             engine=self.engine,
             objects=detected.objects,
+            shows_detail=detail_of(preprocessed[0]) >= self.bundle.min_detail,
         )
 
     def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:

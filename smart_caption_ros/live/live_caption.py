@@ -183,6 +183,8 @@ def status_of(caption: Caption, min_confidence: float) -> tuple[CaptionStatus, s
     """Return the status of a caption that the captioner gave, and a sentence about a status other than OK."""
     if not caption.text:
         return CaptionStatus.NOTHING_FOUND, "the model found nothing to say about this image"
+    if not caption.shows_detail:
+        return CaptionStatus.LOW_CONFIDENCE, "the image shows next to no detail: a covered lens, a blank wall or blur"
     confidence = caption.confidence
     # NaN compares false with every number, and so would pass as a high confidence.
     if math.isnan(confidence) or confidence < min_confidence:

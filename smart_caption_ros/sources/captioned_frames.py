@@ -124,7 +124,8 @@ def to_json(captioned: CaptionedFrame) -> dict[str, Any]:
     origin = {"format": FORMAT, "image": captioned.address}
     if captioned.caption is None:
         return {**origin, "error": captioned.error}
-    return {**origin, **caption_record(captioned.caption, captioned.grounding)}
+    record = caption_record(captioned.caption, captioned.grounding)
+    return {**origin, **record, "shows_detail": captioned.caption.shows_detail}
 
 
 class OverlayFolder:

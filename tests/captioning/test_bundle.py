@@ -179,6 +179,7 @@ def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: 
             lambda manifest: manifest["detector"].update(minimum_score=1.5),
             "detector.minimum_score must be a number from 0 to 1",
         ),
+        (lambda manifest: manifest.update(min_detail=-1), "min_detail must be a number from 0 to 255"),
         (lambda manifest: manifest["detector"].update(minimum_score=True), "detector.minimum_score must be"),
         (lambda manifest: manifest.update(class_names=[]), "class_names must be the names of the detector's classes"),
         (

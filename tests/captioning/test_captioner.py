@@ -116,6 +116,8 @@ def test_the_default_bundle_names_the_person_in_a_photograph() -> None:
     data = pytest.importorskip("skimage.data", reason="needs scikit-image's photographs: the demo extra")
     caption = captioner.caption(cv2.cvtColor(data.astronaut(), cv2.COLOR_RGB2BGR))
     assert {"woman", "man", "girl", "boy", "person"} & set(caption.text.split())
+    assert caption.shows_detail
+    assert not captioner.caption(np.full((480, 640, 3), 180, np.uint8)).shows_detail
 
 
 def test_captions_of_a_bundle_with_a_detector_have_the_detected_objects(

@@ -48,6 +48,7 @@ KEYS = [
     "timing_ms",
     "model",
     "engine",
+    "shows_detail",
 ]  # fmt: skip
 
 
@@ -131,8 +132,16 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaption
         "timing_ms": {"preprocess": 1.0, "vision": 2.0, "decode": 4.0, "coverage": 0.0, "total": 7.5},
         "model": "fake-model",
         "engine": "fake engine",
+        "shows_detail": True,
     }
     assert captioner.arguments == (None, "auto", None)
+
+
+def test_the_caption_of_a_covered_lens_is_called_a_guess(tmp_path: Path) -> None:
+    cv2.imwrite(str(tmp_path / "dark.png"), np.zeros((48, 64, 3), np.uint8))
+    assert "a guess: the image shows next to no detail" in run("describe", tmp_path / "dark.png").stdout
+    (record,) = lines(run("describe", tmp_path / "dark.png", "--json"))
+    assert record["shows_detail"] is False
 
 
 @pytest.mark.usefixtures("captioner")
@@ -292,6 +301,7 @@ def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, ph
             timing=Timing(0, 0, 0, 0, 0),
             model="m",
             engine="e",
+            shows_detail=True,
         )
 
     monkeypatch.setattr(FakeCaptioner, "caption", caption)
