@@ -156,7 +156,7 @@ class _Start(nn.Module):
     def __init__(self, captioner: Captioner, search: Search, found: ContractShapes, *, biased: bool) -> None:
         super().__init__()
         self.captioner, self.beam_size, self.found = captioner, (beam_size := search.beam_size), found
-        self.apart = search.finished == "apart"
+        self.apart = search.finished != "in_beams"
         self.register_buffer("words", torch.full((1, beam_size), Vocabulary.begin_id))
         self.register_buffer("scores", torch.where(torch.arange(beam_size) == 0, 0.0, EXCLUDED)[None])
         self.register_buffer("ended", torch.zeros(1, beam_size, dtype=torch.bool))
@@ -219,10 +219,10 @@ class _Step(nn.Module):
         else:
             none = torch.zeros_like(words, dtype=torch.bool)
             found = select_continuations(logits, scores, none, ranked, spare=self.search.beam_size)
-            finished, by_length = Finished(*(tensors[name] for name in _FINISHED)), self.search.length_penalty
-            found, finished = set_aside(found, finished, past, position, by_length)
+            finished = Finished(*(tensors[name] for name in _FINISHED))
+            found, finished = set_aside(found, finished, past, position, self.search)
             ended = finished
-            best_ended, all_ended = best_is_final(finished, found.scores, by_length), finished.settled
+            best_ended, all_ended = best_is_final(finished, found.scores, self.search.length_penalty), finished.settled
         if _EVERY_BEAM in tensors:
             best_ended = best_ended & (all_ended | torch.logical_not(tensors[_EVERY_BEAM]))
         going_on = torch.logical_not(best_ended.all())
@@ -284,7 +284,7 @@ def _ended_specs(search: Search, slots: Size) -> dict[str, TensorSpec]:
 def _finish_inputs(search: Search) -> dict[str, TensorSpec]:
     steps, batch, beam_size = Size(STEPS), Size(BATCH), search.beam_size
     slots = Size(STEPS, beam_size)
-    apart = _ended_specs(search, slots) if search.finished == "apart" else {}
+    apart = {} if search.finished == "in_beams" else _ended_specs(search, slots)
     return {
         "step_words": TensorSpec(torch.int64, (steps, batch, beam_size)),
         "step_chosen": TensorSpec(torch.float32, (steps, batch, beam_size)),
@@ -299,7 +299,7 @@ def _finish_inputs(search: Search) -> dict[str, TensorSpec]:
 def _finish_graph(search: Search, *, biased: bool) -> onnx.ModelProto:
     """Trace the end of the search, which no captioner takes part in, once a process; nothing changes the result."""
     captions = ["words", "log_probabilities", "attention"]
-    captions += ["scores"] if biased or search.finished == "apart" else []
+    captions += ["scores"] if biased or search.finished != "in_beams" else []
     return to_onnx(_Finish(search, biased=biased), _finish_inputs(search), captions)
 
 

@@ -14,11 +14,11 @@ Traced = tuple[Captioner, TracedCaptioner]
 
 
 @functools.cache
-def tiny_traced(family: str) -> Traced:
-    """A captioner of :func:`tests.tiny_model.tiny_captioner` and its graphs with BEAMS beams; do not change them.
+def tiny_traced(family: str, search: Search = Search(BEAMS)) -> Traced:  # noqa: B008 - frozen
+    """A captioner of :func:`tests.tiny_model.tiny_captioner` and its graphs; do not change them.
 
     Its weights are rounded to what 16 bits hold, as those of an exported captioner are.
     """
     captioner = tiny_captioner(family)
     round_to_float16(captioner)
-    return captioner, trace_captioner(captioner, Search(BEAMS))
+    return captioner, trace_captioner(captioner, search)

@@ -156,14 +156,17 @@ def _search(
     forbidden: tuple[int, ...],
 ) -> Search:
     """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt."""
+    generation = {key: value for key, value in generation.items() if value is not None}
     for key, neutral in _UNKNOWN_SETTINGS.items():
-        if generation.get(key, neutral) not in (neutral, None):
+        if generation.get(key, neutral) != neutral:
             print(f"note: {GENERATION} has {key} {generation[key]}, which the search of a bundle lacks; it is left out")
     found = {key: generation.get(key, value) for key, value in asdict(published).items() if key != "prompt"}
-    longest = generation.get("max_new_tokens") or found["max_length"] - before
+    if generation.get("early_stopping") == "never" and found["length_penalty"] > 0:
+        print(f"note: {GENERATION} has early_stopping never, which the search of a bundle lacks; it is taken as false")
+    longest = generation.get("max_new_tokens", found["max_length"] - before)
     if captioner.max_words is not None:
         longest = min(longest, captioner.max_words)
-    shortest = generation.get("min_new_tokens") or found["min_length"] - before
+    shortest = generation.get("min_new_tokens", found["min_length"] - before)
     try:
         return Search(
             beam_size=int(found["num_beams"]),
@@ -171,7 +174,7 @@ def _search(
             forbidden=forbidden,
             min_words=max(1, int(shortest) + 1),
             length_penalty=float(found["length_penalty"]),
-            finished="apart",
+            finished="apart_until_k" if generation.get("early_stopping") is True else "apart",
         )
     except (TypeError, ValueError) as error:
         raise ImportCheckpointError(f"{GENERATION}: {error}") from None

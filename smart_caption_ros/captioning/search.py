@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 
-Finished = Literal["in_beams", "apart"]
+Finished = Literal["in_beams", "apart", "apart_until_k"]
 """Where hypotheses that have ended are kept."""
 
 
@@ -17,7 +17,7 @@ class Search:
     A prompt is no setting of the search: the captioner begins after it.
 
     Raises:
-        ValueError: a value is out of range, or a length penalty comes without ``finished="apart"``.
+        ValueError: a value is out of range, or a length penalty comes with ``finished="in_beams"``.
     """
 
     beam_size: int = 5
@@ -33,7 +33,8 @@ class Search:
     finished: Finished = "in_beams"
     """``in_beams``: a hypothesis that has ended keeps its beam. ``apart``: the k best that have ended are kept beside
     the k beams, which go on until none of them, at its present length, would be among these: the rule of transformers'
-    ``generate(early_stopping=False)``."""
+    ``generate(early_stopping=False)``. ``apart_until_k``: they go on until k have ended, as with
+    ``early_stopping=True``."""
     repeat_penalty: float = 0.0
     """Natural logarithm that is subtracted from the log probability of a content word that the caption has already,
     when the search chooses; scores do not contain it."""

@@ -9,7 +9,7 @@ from transformers import BlipForConditionalGeneration, GitForCausalLM, PreTraine
 
 from export.import_checkpoint.text_decoders import PublishedCaptioner, published_captioner, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from tests.published_captioners import FRAME, UNKNOWN, WORDS, image_tokens, published
+from tests.published_captioners import FRAME, UNKNOWN, WORDS, image_tokens, published, with_captions_that_end
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.models.captioner import Visual
 
@@ -26,7 +26,7 @@ class Case:
 
     def __init__(self, name: str) -> None:
         self.prompt = CASES[name]
-        self.model = _with_captions_that_end(published(name.split(" ")[0]))
+        self.model = with_captions_that_end(published(name.split(" ")[0]))
         config = self.model.config.to_dict()
         ids = special_ids(config)
         order = [*ids, UNKNOWN, *(word for word in range(WORDS) if word not in (*ids, UNKNOWN))]
@@ -36,18 +36,18 @@ class Case:
         self.pixels = torch.randn(IMAGES, 3, FRAME, FRAME, generator=torch.Generator().manual_seed(2)) * 3
 
     def search(self, **settings: Any) -> Hypotheses:
-        wanted = SearchSettings(BEAMS, MAX_WORDS, self.imported.forbidden, finished="apart", stop="all", **settings)
+        wanted = SearchSettings(BEAMS, MAX_WORDS, self.imported.forbidden, stop="all", **settings)
         with torch.inference_mode():
             return beam_search(self.imported.captioner, Visual(image_tokens(self.model, self.pixels)), wanted)
 
-    def generate(self, length_penalty: float, min_words: int) -> tuple[list[list[int]], Tensor]:
+    def generate(self, length_penalty: float, min_words: int, *, early_stopping: bool) -> tuple[list[list[int]], Tensor]:
         """Return the captions in our ids, and their scores."""
         given = self.order[torch.tensor(self.prompt or [Vocabulary.begin_id])].expand(IMAGES, -1)
         before = given.shape[1]
         with torch.inference_mode():
             found = _generate(
                 self.model, self.pixels, given, num_beams=BEAMS, do_sample=False, max_new_tokens=MAX_WORDS,
-                min_length=before + min_words - 1, length_penalty=length_penalty, early_stopping=False,
+                min_length=before + min_words - 1, length_penalty=length_penalty, early_stopping=early_stopping,
                 return_dict_in_generate=True, output_scores=True,
             )  # fmt: skip
         ours = self.order.argsort()
@@ -56,16 +56,6 @@ class Case:
             ended = words[: words.index(self.end)] if self.end in words else words
             captions.append([*ours[torch.tensor(ended, dtype=torch.int64)].tolist(), Vocabulary.end_id][:MAX_WORDS])
         return captions, found.sequences_scores
-
-
-def _with_captions_that_end(model: PreTrainedModel) -> PreTrainedModel:
-    """Make the end token likelier, where the projection to the words has a bias."""
-    end = special_ids(model.config.to_dict()).end
-    for name, bias in model.named_parameters():
-        if name.endswith(("output.bias", "predictions.bias")) and len(bias) == WORDS:
-            with torch.no_grad():
-                bias[end] += 3
-    return model
 
 
 def _generate(model: PreTrainedModel, pixels: Tensor, given: Tensor, **options: Any) -> Any:
@@ -83,9 +73,11 @@ def _generate(model: PreTrainedModel, pixels: Tensor, given: Tensor, **options: 
 )
 def test_captions_are_those_of_generate(name: str) -> None:
     case, counts = Case(name), set[int]()
-    for length_penalty, min_words in ((0.0, 1), (1.0, 5), (-0.5, 1)):
-        expected, scores = case.generate(length_penalty, min_words)
-        found = case.search(min_words=min_words, length_penalty=length_penalty)
+    for length_penalty, min_words, finished in (
+        (0.0, 1, "apart"), (1.0, 5, "apart"), (-0.5, 1, "apart"), (1.0, 5, "apart_until_k"),
+    ):  # fmt: skip
+        expected, scores = case.generate(length_penalty, min_words, early_stopping=finished == "apart_until_k")
+        found = case.search(min_words=min_words, length_penalty=length_penalty, finished=finished)
         same = [
             image
             for image, caption in enumerate(expected)

@@ -184,7 +184,7 @@ def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, m
 
 
 def set_aside(
-    found: Continuations, finished: Finished, past: Tensor, position: Tensor | int, length_penalty: float
+    found: Continuations, finished: Finished, past: Tensor, position: Tensor | int, search: Search
 ) -> tuple[Continuations, Finished]:
     """Move the hypotheses that end among the k best of 2 k continuations out of the beams, as transformers does.
 
@@ -193,7 +193,7 @@ def set_aside(
         finished: what has ended before.
         past: (B, k, S) bool, which slots each beam descends from, with those of this step.
         position: number of words before, () int64.
-        length_penalty: of :class:`Search`.
+        search: its settings ``length_penalty`` and ``finished``.
 
     Returns:
         The k best continuations that have not ended, and what has ended now.
@@ -202,7 +202,7 @@ def set_aside(
     running, kept = torch.where(found.ended, EXCLUDED, found.scores).topk(beam_size, dim=-1)
     words, parents, chosen = (field.gather(1, kept) for field in found[:3])
     going_on = Continuations(words, parents, chosen, running, found.ended.gather(1, kept))
-    divisor = length_divisor(position + 1, length_penalty)
+    divisor = length_divisor(position + 1, search.length_penalty)
     ends = found.ended[:, :beam_size] & torch.logical_not(finished.settled[:, None])
     scores = torch.where(ends, found.scores[:, :beam_size] / divisor, EXCLUDED)
     scores, best = torch.cat([finished.scores, scores], dim=1).topk(beam_size, dim=-1)
@@ -211,7 +211,8 @@ def set_aside(
     paths = torch.cat([earlier, past.gather(1, ending)], dim=1)
     last_words = torch.cat([finished.words, found.words[:, :beam_size]], dim=1)
     last_chosen = torch.cat([finished.log_probabilities, found.log_probabilities[:, :beam_size]], dim=1)
-    settled = finished.settled | (running[:, 0] / divisor <= scores[:, -1])
+    of_beams = running[:, 0] / divisor if search.finished == "apart" else EXCLUDED / 2
+    settled = finished.settled | (of_beams <= scores[:, -1])
     return going_on, Finished(
         scores, last_words.gather(1, best), last_chosen.gather(1, best),
         paths.gather(1, best[..., None].expand(-1, -1, paths.shape[2])), settled,
@@ -431,7 +432,7 @@ class _Search:
         # attention to earlier words read it.
         self._own = torch.eye(beam_size, dtype=torch.bool, device=device).expand(batch, -1, -1)
         self._past = self._own[:, :, :0]
-        self._finished = Finished.none(self._scores) if settings.finished == "apart" else None
+        self._finished = None if settings.finished == "in_beams" else Finished.none(self._scores)
         self._groups = None if guide is None else guide.groups
         self._bias = None if guide is None else guide.bias[:, None].expand(-1, beam_size, -1)
         # Copied here, not at every word: a copy from the host waits for the device.
@@ -461,7 +462,7 @@ class _Search:
         found = select_continuations(logits, self._scores, ended, ranked, spare)
         past = torch.cat([self._past, self._own], dim=2)
         if self._finished is not None:
-            found, self._finished = set_aside(found, self._finished, past, position, settings.length_penalty)
+            found, self._finished = set_aside(found, self._finished, past, position, settings)
         before = self._words
         self._words, parents, chosen, self._scores, newly_ended = found
         if self._settings.after_end == "log_probabilities":

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
@@ -62,8 +63,8 @@ def test_a_search_with_a_beam_for_every_caption_finds_the_best(
 def test_the_best_caption_is_the_same_where_the_search_ends_with_it(seed: int, beam_size: int, min_words: int) -> None:
     model = tiny_smart(seed=seed % 5)
     visual = Visual(torch.randn(6, 6, 24, generator=torch.Generator().manual_seed(seed)) * 2)
-    for finished in ("in_beams", "apart"):
-        wanted = SearchSettings(beam_size, 10, min_words=min_words, finished=finished)  # type: ignore[arg-type]
+    for finished in get_args(Finished):
+        wanted = SearchSettings(beam_size, 10, min_words=min_words, finished=finished)
         with torch.inference_mode():
             early, late = (beam_search(model, visual, replace(wanted, stop=stop)) for stop in ("best", "all"))
         length = early.words.shape[2]

@@ -1,6 +1,7 @@
 """Every registered family fulfils the contract of :mod:`training.models.captioner`."""
 
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from export.captioner_graph import loop_form, static_form
 from export.tensorrt import unsupported_by_tensorrt
 from smart_caption_ros.captioning.bundle import VISUAL_INPUTS
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
@@ -324,6 +326,46 @@ def test_all_beams_of_the_static_form_are_those_of_torch(traced: Traced, batch: 
 
 def test_tensorrt_lists_every_operator_of_the_static_form(traced: Traced) -> None:
     assert not unsupported_by_tensorrt(static_form(traced[1], MAX_WORDS, tokens=9))
+
+
+@pytest.fixture(params=[("smart", 0.0), ("blip", 0.7)], ids=["smart", "blip with length penalty"])
+def ending_apart(request: pytest.FixtureRequest) -> tuple[Traced, SearchSettings]:
+    """Graphs of a search whose finished hypotheses occupy no beam, and its settings."""
+    name, length_penalty = request.param
+    search = Search(BEAMS, MAX_WORDS, min_words=3, length_penalty=length_penalty, finished="apart")
+    return tiny_traced(name, search), SearchSettings(**asdict(search))
+
+
+@pytest.mark.long
+def test_both_forms_end_hypotheses_apart_from_the_beams_as_torch_does(
+    ending_apart: tuple[Traced, SearchSettings],
+) -> None:
+    (captioner, graphs), settings = ending_apart
+    visual = tiny_visual(3, 9, seed=15, ragged=True)
+    with torch.inference_mode():
+        expected = beam_search(captioner, visual, replace(settings, stop="all"))
+    static = static_form(graphs, MAX_WORDS, tokens=9, batch=3)
+    for form in (loop_form(graphs, MAX_WORDS, early_exit=False), static):
+        assert_same_beams(run_graph(form, visual), expected)
+    assert len(set((expected.words != PADDING_ID).sum(dim=-1).flatten().tolist())) > 2
+    assert not unsupported_by_tensorrt(static)
+
+
+@pytest.mark.long
+def test_the_loop_form_ends_with_the_best_caption_that_ended_apart(
+    ending_apart: tuple[Traced, SearchSettings],
+) -> None:
+    (captioner, graphs), settings = ending_apart
+    graph, steps = loop_form(graphs, MAX_WORDS), set()
+    for seed in range(16, 22):
+        visual = tiny_visual(1, 7, seed, ragged=True)
+        with torch.inference_mode():
+            expected, last = (beam_search(captioner, visual, replace(settings, stop=stop)) for stop in ("best", "all"))
+        found = run_graph(graph, visual)
+        assert_same_beams(found, expected)
+        steps.add(found.words.shape[2])
+        assert torch.equal(found.words[:, 0], last.words[:, 0, : found.words.shape[2]])
+    assert len(steps) > 1
 
 
 # -- weights and buffers -----------------------------------------------------------------------------------------
