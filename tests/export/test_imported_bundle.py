@@ -1,43 +1,70 @@
-"""Captions of a published captioner that was imported as a bundle, run by the robot side."""
+"""Imported captioners, as a checkpoint and as a bundle, say what transformers' ``generate`` says."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoImageProcessor, AutoTokenizer
+from transformers import AutoImageProcessor, AutoTokenizer, BlipForConditionalGeneration, PreTrainedModel
 
 from export.import_checkpoint.__main__ import main as import_checkpoint
+from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
 from smart_caption_ros.captioning import Captioner
 from tests.frames import blobs
 from tests.published_captioners import with_captions_that_end
 from tests.published_folders import write_published
 
-FRAMES = 40
-SEARCH = {"num_beams": 5, "max_length": 14, "min_length": 7, "length_penalty": 0.7, "early_stopping": True}
+FRAMES = [blobs(seed, 48, 64) for seed in range(40)]
+
+
+def write_model(folder: Path, name: str, search: dict[str, Any]) -> PreTrainedModel:
+    model = with_captions_that_end(write_published(folder, name))
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").write_text(json.dumps(search))
+    return model
+
+
+def generated(model: PreTrainedModel, folder: Path, prompt: str, search: dict[str, Any]) -> list[str]:
+    """What transformers says of :data:`FRAMES`, without the prompt."""
+    images = [np.ascontiguousarray(frame[..., ::-1]) for frame in FRAMES]
+    pixels = AutoImageProcessor.from_pretrained(folder)(images, return_tensors="pt")["pixel_values"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    given = tokenizer.encode(prompt, return_tensors="pt").repeat(len(images), 1)  # with a token after it
+    before = given.shape[1] - 1
+    if not isinstance(model, BlipForConditionalGeneration):  # which takes it off
+        given = given[:, :-1]
+    with torch.inference_mode():
+        found = model.generate(pixel_values=pixels, input_ids=given, do_sample=False, **search)
+    said = [tokenizer.decode(words[before:], skip_special_tokens=True) for words in found]
+    return [text.removeprefix("##") for text in said]  # the mark of a first piece, which continues nothing
+
+
+def assert_same(found: list[str], expected: list[str]) -> None:
+    same = sum(ours == theirs for ours, theirs in zip(found, expected, strict=True))
+    assert same >= len(expected) - 1  # two captions of the same score may come in either order
+    assert len(set(expected)) > len(expected) / 2
+
+
+@pytest.mark.parametrize(("name", "prompt"), [("git", ""), ("blip", ""), ("blip", "a picture of")])
+def test_lengths_of_generate_count_the_begin_token_and_the_prompt(name: str, prompt: str, tmp_path: Path) -> None:
+    lengths = {"min_length": 5 + len(prompt.split()), "max_length": 10 + len(prompt.split())}
+    search = {"num_beams": 5, "length_penalty": 0.0, "early_stopping": False, **lengths}
+    model = write_model(tmp_path, name, search)
+    trained = read_transformers_model(name, str(tmp_path), None, SearchChoices(prompt=prompt))
+    assert trained.backbone is not None
+    frames = np.stack([trained.backbone.spec.preprocessing.apply(frame) for frame in FRAMES])
+    assert_same(trained.sentences(trained.caption_images(frames).words), generated(model, tmp_path, prompt, search))
 
 
 @pytest.mark.long
-def test_captions_of_an_imported_bundle_are_those_of_generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = with_captions_that_end(write_published(tmp_path / "model", "blip"))
-    model.save_pretrained(tmp_path / "model")
-    (tmp_path / "model" / "generation_config.json").write_text(json.dumps(SEARCH))
+def test_a_bundle_says_what_generate_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = {"num_beams": 5, "max_length": 14, "min_length": 7, "length_penalty": 0.7, "early_stopping": True}
+    model = write_model(tmp_path / "model", "blip", search)
     arguments = ["blip", tmp_path / "model", "-o", tmp_path / "bundle", "--storage", "float32", "--no-static"]
     monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments), "--check-images", "1"])
     assert import_checkpoint() == 0
-
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
-    prompt = tokenizer.encode("a picture of", return_tensors="pt")  # generate begins it and takes its last token off
-    frames = [blobs(seed, 48, 64) for seed in range(FRAMES)]
-    images = [np.ascontiguousarray(frame[..., ::-1]) for frame in frames]
-    pixels = AutoImageProcessor.from_pretrained(tmp_path / "model")(images, return_tensors="pt")["pixel_values"]
-    with torch.inference_mode():
-        found = model.generate(pixels, input_ids=prompt.repeat(FRAMES, 1), do_sample=False, **SEARCH)
-    expected = [tokenizer.decode(words[prompt.shape[1] - 1 :], skip_special_tokens=True) for words in found]
     captioner = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu", threads=1)
-    captions = [captioner.caption(frame) for frame in frames]
-    print(expected, [caption.text for caption in captions])
-    same = [caption.text == text for caption, text in zip(captions, expected, strict=True)]
-    assert sum(same) >= FRAMES - 1  # two captions of the same score may come in either order
-    assert len(set(expected)) > FRAMES / 2
+    found = [captioner.caption(frame).text for frame in FRAMES]
+    assert_same(found, generated(model, tmp_path / "model", "a picture of", search))

@@ -40,7 +40,9 @@ class Case:
         with torch.inference_mode():
             return beam_search(self.imported.captioner, Visual(image_tokens(self.model, self.pixels)), wanted)
 
-    def generate(self, length_penalty: float, min_words: int, *, early_stopping: bool) -> tuple[list[list[int]], Tensor]:
+    def generate(
+        self, length_penalty: float, min_words: int, *, early_stopping: bool
+    ) -> tuple[list[list[int]], Tensor]:
         """Return the captions in our ids, and their scores."""
         given = self.order[torch.tensor(self.prompt or [Vocabulary.begin_id])].expand(IMAGES, -1)
         before = given.shape[1]

@@ -203,7 +203,10 @@ def set_aside(
     words, parents, chosen = (field.gather(1, kept) for field in found[:3])
     going_on = Continuations(words, parents, chosen, running, found.ended.gather(1, kept))
     divisor = length_divisor(position + 1, search.length_penalty)
-    ends = found.ended[:, :beam_size] & torch.logical_not(finished.settled[:, None])
+    settled = finished.settled
+    if search.finished == "apart_until_k":  # k of the words before: beams of the longest caption compete with its ends
+        settled = settled | (finished.scores[:, -1] > EXCLUDED / 2)
+    ends = found.ended[:, :beam_size] & torch.logical_not(settled[:, None])
     scores = torch.where(ends, found.scores[:, :beam_size] / divisor, EXCLUDED)
     scores, best = torch.cat([finished.scores, scores], dim=1).topk(beam_size, dim=-1)
     earlier = torch.cat([finished.past, torch.zeros_like(past[:, :, :beam_size])], dim=2)
@@ -211,8 +214,8 @@ def set_aside(
     paths = torch.cat([earlier, past.gather(1, ending)], dim=1)
     last_words = torch.cat([finished.words, found.words[:, :beam_size]], dim=1)
     last_chosen = torch.cat([finished.log_probabilities, found.log_probabilities[:, :beam_size]], dim=1)
-    of_beams = running[:, 0] / divisor if search.finished == "apart" else EXCLUDED / 2
-    settled = finished.settled | (of_beams <= scores[:, -1])
+    if search.finished == "apart":
+        settled = settled | (running[:, 0] / divisor <= scores[:, -1])
     return going_on, Finished(
         scores, last_words.gather(1, best), last_chosen.gather(1, best),
         paths.gather(1, best[..., None].expand(-1, -1, paths.shape[2])), settled,

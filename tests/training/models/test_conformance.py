@@ -328,11 +328,11 @@ def test_tensorrt_lists_every_operator_of_the_static_form(traced: Traced) -> Non
     assert not unsupported_by_tensorrt(static_form(traced[1], MAX_WORDS, tokens=9))
 
 
-@pytest.fixture(params=[("smart", 0.0), ("blip", 0.7)], ids=["smart", "blip with length penalty"])
+@pytest.fixture(params=[("smart", "apart", 0.0), ("blip", "apart_until_k", 0.7)], ids=str)
 def ending_apart(request: pytest.FixtureRequest) -> tuple[Traced, SearchSettings]:
     """Graphs of a search whose finished hypotheses occupy no beam, and its settings."""
-    name, length_penalty = request.param
-    search = Search(BEAMS, MAX_WORDS, min_words=3, length_penalty=length_penalty, finished="apart")
+    name, finished, length_penalty = request.param
+    search = Search(BEAMS, MAX_WORDS, min_words=3, length_penalty=length_penalty, finished=finished)
     return tiny_traced(name, search), SearchSettings(**asdict(search))
 
 
