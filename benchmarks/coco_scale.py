@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -63,7 +63,8 @@ def coco_scale(
     For each phase: milliseconds a step, hours an epoch, the share of the time in products of matrices, and the memory
     of the process. On a CPU time is processor time, divided by the number of threads, which other load on the machine
     does not change; on a GPU it is wall time. Sampled captions have the greatest length, because nothing has been
-    learned. For the loader: images a second of wall time by processes and threads.
+    learned. For the loader: images a second by processes and threads, of wall time for all processes together, and of
+    processor time for one core.
     """
     where = choose_device(device)
     if threads:
@@ -132,18 +133,31 @@ def share_of_products(run: Callable[[], object]) -> float:
     return round(products / max(1.0, sum(spent.values())), 3)
 
 
-def loader_speeds(store: Path, images: int, seconds: float) -> dict[str, float]:
+def loader_speeds(store: Path, images: int, seconds: float) -> dict[str, dict[str, float]]:
     """Measure images a second that processes with threads read, by ``PROCESSES x THREADS``."""
     context = multiprocessing.get_context("spawn")
     speeds = {}
     for processes, threads in ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2)):
         with context.Pool(processes) as pool:
             tasks = [(store, images, threads, seconds, rank) for rank in range(processes)]
-            speeds[f"{processes} x {threads}"] = round(sum(pool.map(images_per_second, tasks)), 0)
+            found = pool.map(images_per_second, tasks)
+        speeds[f"{processes} x {threads}"] = {
+            "of_all": round(sum(speed.of_process for speed in found)),
+            "per_core": round(sum(speed.per_core for speed in found) / processes),
+        }
     return speeds
 
 
-def images_per_second(task: tuple[Path, int, int, float, int]) -> float:
+class LoaderSpeed(NamedTuple):
+    """Images a second that a process reads."""
+
+    of_process: float
+    """Of wall time."""
+    per_core: float
+    """Of processor time, which other load on the machine hardly changes."""
+
+
+def images_per_second(task: tuple[Path, int, int, float, int]) -> LoaderSpeed:
     """Read batches of random images for some seconds."""
     store, images, threads, seconds, seed = task
     torch.set_num_threads(1)
@@ -155,14 +169,14 @@ def images_per_second(task: tuple[Path, int, int, float, int]) -> float:
 
     for chosen in places()[:4]:
         batches.read(chosen)
-    done, begun = 0, time.perf_counter()
+    done, begun, begun_cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - begun < seconds:
         with closing(load_ahead(batches.read, places(), threads)) as read:
             for batch in read:
                 done += len(batch.values)
                 if time.perf_counter() - begun >= seconds:
                     break
-    return done / (time.perf_counter() - begun)
+    return LoaderSpeed(done / (time.perf_counter() - begun), done / (time.process_time() - begun_cpu))
 
 
 if __name__ == "__main__":

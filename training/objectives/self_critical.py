@@ -85,12 +85,13 @@ class SelfCritical:
             words = search_captions(captioner, encoded, visual, self._search).words.cpu().numpy()
         # Autocast would take the weights that it has converted without gradients for the pass with gradients.
         torch.clear_autocast_cache()
-        scores = self.reward(images, words)
         begin = np.full_like(words[..., :1], Vocabulary.begin_id)
         tree, next_words = prefix_trees(np.concatenate([begin, words], axis=2)).to(visual.tokens.device)
         logits = captioner.decode_tree(tree, encoded)
         allowed = log_probabilities(logits + excluded_words(logits.shape[-1], self._search.forbidden, logits.device))
         chosen = next_words.by_caption(next_words.select(allowed))
+        # After the pass has been queued: a GPU computes it while the processor computes the reward.
+        scores = self.reward(images, words)
         rewards = torch.from_numpy(scores).to(chosen)
         return BatchLoss(self_critical_loss(chosen, rewards), float(scores.mean()))
 
