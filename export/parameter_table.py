@@ -20,6 +20,16 @@ _FIRST_VALUES = 8  # compared before all others
 
 
 def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: float = 0.0) -> dict[str, Place]:
+    """Return the first place of each parameter (:func:`parameter_places`), without parameters that have none."""
+    found: dict[str, Place] = {}
+    for name, place in parameter_places(captioner, traced, end_penalty):
+        found.setdefault(name, place)
+    return {name: found[name] for name in released_tensors(captioner) if name in found}
+
+
+def parameter_places(
+    captioner: Captioner, traced: TracedCaptioner, end_penalty: float = 0.0
+) -> Iterator[tuple[str, Place]]:
     """Find the constants that hold the values of each parameter, or a multiple of them.
 
     Parameters of equal values may share a place: reading it gives both.
@@ -29,9 +39,9 @@ def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: 
         traced: its graphs in float32. Later passes keep the names of their constants.
         end_penalty: that it was traced with.
 
-    Returns:
-        The places by the parameters' names, without parameters that are in no constant, because the exporter computed
-        something from them.
+    Yields:
+        The parameters' names and their places: several where both graphs compute with a parameter, none where the
+        exporter computed something from it.
     """
     changing = {name for name, _ in captioner.named_parameters()}
     changing |= synchronised_buffers(captioner).keys()
@@ -40,7 +50,6 @@ def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: 
         for name, tensor in released_tensors(captioner).items()
         if name in changing and tensor.is_floating_point()
     }
-    found: dict[str, Place] = {}
     for prefix, piece in (("start/", traced.start), ("step/", traced.step)):
         for tensor in piece.graph.initializer:
             constant = numpy_helper.to_array(tensor)
@@ -51,8 +60,7 @@ def parameter_table(captioner: Captioner, traced: TracedCaptioner, end_penalty: 
                 constant = constant.copy()
                 constant[Vocabulary.end_id] = -np.inf
             for name, place in _places(f"{prefix}{tensor.name}", constant, parameters):
-                found.setdefault(name, replace(place, end_penalty=penalty))
-    return {name: found[name] for name in parameters if name in found}
+                yield name, replace(place, end_penalty=penalty)
 
 
 def _has_addend(constant: Array, words: int) -> bool:

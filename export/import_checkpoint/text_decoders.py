@@ -106,12 +106,12 @@ def published_captioner(
     except ValueError as error:
         raise ImportCheckpointError(f"config.json: {error}") from None
     sources = architecture.sources(full)
-    sources["word_embedding.weight"] = Source(words, lambda table: table[rows])
+    sources["word_projection.weight"] = Source(projection or words, lambda table: table[rows])
     if projection is not None:
-        sources["output_words"] = Source(projection, lambda table: table[rows])
+        sources["word_embedding.weight"] = Source(words, lambda table: table[rows])
     if names.bias:
         bias = next((name for name in names.bias if name in state), names.bias[0])
-        sources["word_bias"] = Source(bias, lambda values: values[rows])
+        sources["word_projection.bias"] = Source(bias, lambda values: values[rows])
     ignored = {names.embedding, names.projection, *names.bias}
     _load(captioner, sources, state, architecture.vision_prefix, ignored)
     padding, begin, end, unknown = rows[:4].tolist()

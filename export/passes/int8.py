@@ -21,9 +21,9 @@ from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from tqdm import tqdm
 
-from export.parameter_table import parameter_table
+from export.parameter_table import parameter_places
 from export.passes.shortlist import projection_of, with_shortlist
-from export.passes.simplify import split_gemms
+from export.passes.simplify import plain_products
 from export.trace import TracedCaptioner
 from training.models.captioner import Captioner
 from training.models.eight_bits import EightBitLinear
@@ -112,7 +112,7 @@ def layers_of(traced: TracedCaptioner) -> dict[str, int]:
 
     A name consists of the graph, the place in it and the shape: ``step/3 512x2048``.
     """
-    layers = {**_layers(split_gemms(traced.start), "start"), **_layers(split_gemms(traced.step), "step")}
+    layers = {**_layers(plain_products(traced.start), "start"), **_layers(plain_products(traced.step), "step")}
     return {f"{place} {'x'.join(map(str, shape))}": int(np.prod(shape)) for place, (_, shape) in layers.items()}
 
 
@@ -141,13 +141,14 @@ def as_computed(traced: TracedCaptioner, captioner: Captioner, *, trained: bool)
     computed = {f"{name}.weight" for name, layer in captioner.named_modules() if isinstance(layer, EightBitLinear)}
     # The graphs may have joined layers: all weights of a constant must be computed in 8 bits.
     held: dict[str, dict[int, int]] = defaultdict(dict)
-    for name, place in parameter_table(captioner, traced).items():
+    traced = traced.with_precision(plain_products)
+    for name, place in parameter_places(captioner, traced):
         if name in computed:
             held[place.constant][place.offset] = captioner.get_parameter(name).numel()
     sizes = layers_of(traced)
     layers = [
         f"{place} {'x'.join(map(str, shape))}"
-        for prefix, piece in (("start", split_gemms(traced.start)), ("step", split_gemms(traced.step)))
+        for prefix, piece in (("start", traced.start), ("step", traced.step))
         for place, (node, shape) in _layers(piece, prefix).items()
         if sum(held[f"{prefix}/{_weight_of(piece, node)}"].values()) == math.prod(shape)
     ]
@@ -177,7 +178,7 @@ def with_rounded_weights(traced: TracedCaptioner, quantised: TracedCaptioner) ->
 def _with_rounded_weights(piece: onnx.ModelProto, quantised: onnx.ModelProto) -> onnx.ModelProto:
     stored = {tensor.name: tensor for tensor in quantised.graph.initializer}
     rounded = onnx.ModelProto()
-    rounded.CopyFrom(split_gemms(piece))
+    rounded.CopyFrom(plain_products(piece))
     for tensor in rounded.graph.initializer:
         steps, scale = (stored.get(f"{tensor.name}{suffix}") for suffix in QUANTISED)
         if steps is not None and scale is not None:
@@ -246,7 +247,7 @@ def _mean_change(exact: Captions, said: Captions) -> float:
 
 
 def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the node name and weight shape of each layer, by its place; ``piece`` has no Gemm."""
+    """Return the node name and weight shape of each layer, by its place; ``piece`` is of :func:`plain_products`."""
     shapes = {tensor.name: tuple(tensor.dims) for tensor in piece.graph.initializer}
     layers = [
         (node.name, shapes[node.input[1]])
@@ -259,7 +260,7 @@ def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[i
 def _quantise(
     piece: onnx.ModelProto, prefix: str, layers: Collection[str], weights: str, trained: bool
 ) -> onnx.ModelProto:
-    split = split_gemms(piece)
+    split = plain_products(piece)
     nodes = {
         node
         for place, (node, shape) in _layers(split, prefix).items()
@@ -282,7 +283,7 @@ def quantise_products(model: onnx.ModelProto, weights: str = "u8") -> onnx.Model
         model: the graph, in float32; one without such products, such as a convolutional network's, stays as it is.
         weights: a key of :data:`WEIGHTS`.
     """
-    split = split_gemms(model)
+    split = plain_products(model)
     nodes = {node for node, _ in _layers(split, "vision").values()}
     return _quantise_nodes(split, nodes, weights) if nodes else model
 

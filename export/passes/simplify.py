@@ -40,6 +40,24 @@ def split_gemms(model: onnx.ModelProto) -> onnx.ModelProto:
     return ir.to_proto(converted)
 
 
+def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Write every linear layer as MatMul with a constant, and Add.
+
+    The exporter writes ``x @ transpose(w)`` where another node reads ``w`` too: the lookup of words in a table that is
+    also the projection to them. Here the product gets a transposed copy.
+    """
+    converted = ir.from_proto(split_gemms(model))
+    for product in [node for node in converted.graph if node.op_type == "MatMul"]:
+        transposed = product.inputs[1]
+        transpose = None if transposed is None else transposed.producer()
+        weight = constant_of(transpose.inputs[0]) if transpose and transpose.op_type == "Transpose" else None
+        if weight is not None and weight.ndim == 2:
+            name = f"{product.outputs[0].name}/weight"
+            product.replace_input_with(1, new_constant(converted.graph, name, np.ascontiguousarray(weight.T)))
+    RemoveUnusedNodesPass()(converted)
+    return ir.to_proto(converted)
+
+
 def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:
     """``alpha * a @ b + beta * c`` becomes MatMul and Add, where ``b`` and ``c`` are constants."""
     a, b, c = (*gemm.inputs, None)[:3]

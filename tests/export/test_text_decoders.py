@@ -101,7 +101,7 @@ def test_a_shared_table_may_have_either_name(kept: str) -> None:
             del state[name]
     captioner = imported(model.config.to_dict(), state).captioner
     assert captioner.config.tied
-    assert torch.equal(captioner.word_embedding.weight[0], table[0])
+    assert torch.equal(captioner.word_projection.weight[0], table[0])
 
 
 def without(name: str) -> Callable[[dict[str, Any], State], None]:

@@ -63,7 +63,7 @@ class TextDecoderConfig(CaptionerConfig):
     max_length: int = 512
     """Longest sequence of words, prompt included, that the position table covers."""
     tied: bool = True
-    """Whether the projection to the words is the table of their embeddings."""
+    """Whether the embeddings of the words are the weights of the projection to them."""
     prompt: list[int] = field(default_factory=list)
     """Ids of the words that stand before every caption, the begin token first; empty: the begin token alone."""
 
@@ -233,7 +233,8 @@ class TextDecoder(Captioner):
         d = config.d_model
         self.prefix_tokens = source_width == 0
         self.token_projection = token_projection or nn.Identity()
-        self.word_embedding = nn.Embedding(config.vocabulary_size, d)
+        # A parameter of two modules would be stored twice, or refused by safetensors.
+        self.word_embedding = None if config.tied else nn.Embedding(config.vocabulary_size, d)
         self.position_embedding = nn.Embedding(config.max_length, d)
         self.embedding_norm = nn.Identity() if pre_norm else nn.LayerNorm(d, eps=config.epsilon)
         self.dropout = Dropout(config.dropout)
@@ -245,16 +246,12 @@ class TextDecoder(Captioner):
             self.transform = nn.Linear(d, d)
             self.transform_norm = nn.LayerNorm(d, eps=config.epsilon)
         self.has_transform = transform
-        # A shared parameter would be stored twice, or refused by safetensors.
-        self.output_words = None if config.tied else nn.Parameter(torch.empty(config.vocabulary_size, d))
-        self.word_bias = None if pre_norm else nn.Parameter(torch.zeros(config.vocabulary_size))
+        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=not pre_norm)
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
-            if isinstance(module, nn.Linear):
+            if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
-        if self.output_words is not None:
-            nn.init.normal_(self.output_words, std=0.02)
 
     @property
     def prompt(self) -> list[int]:
@@ -283,7 +280,7 @@ class TextDecoder(Captioner):
 
     def _with_prompt(self, encoded: EncodedImage, batch: int) -> EncodedImage:
         """Append the words of the prompt, except the last, to the prefix of B images."""
-        words = torch.tensor(self.prompt[:-1], device=self.word_embedding.weight.device)
+        words = torch.tensor(self.prompt[:-1], device=self.position_embedding.weight.device)
         count = len(words)
         causal = torch.ones(count, count, dtype=torch.bool, device=words.device).tril()
         x = self._embed(words[None], self.position_embedding.weight[:count]).expand(batch, -1, -1)
@@ -348,7 +345,8 @@ class TextDecoder(Captioner):
         return words if len(self.prompt) == 1 else torch.where(positions == 0, self.prompt[-1], words)
 
     def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
-        return self.dropout(self.embedding_norm(self.word_embedding(words) + positions))
+        table = self.word_projection if self.word_embedding is None else self.word_embedding
+        return self.dropout(self.embedding_norm(functional.embedding(words, table.weight) + positions))
 
     def _decode_words(
         self,
@@ -385,8 +383,7 @@ class TextDecoder(Captioner):
         """Compute the logits (B, Q, V) from the last layer's output (B, Q, d)."""
         if self.has_transform:
             x = self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
-        table = self.word_embedding.weight if self.output_words is None else self.output_words
-        return functional.linear(x, table, self.word_bias)
+        return self.word_projection(x)
 
     def _image_shares(self, weights: Tensor, encoded: EncodedImage) -> Tensor:
         """Average the last layer's attention over heads: (B, H, Q, ...) -> (B, Q, N), 1 in sum over the tokens."""

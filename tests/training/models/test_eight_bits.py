@@ -20,6 +20,8 @@ from tests.tiny_model import MAX_WORDS, tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.eight_bits import EightBitLinear, has_eight_bits, rounded_once, set_eight_bits
 
+LONG = pytest.mark.long
+
 
 def in_8_bits_by_onnx_runtime(layer: nn.Linear, x: np.ndarray, folder: Path) -> np.ndarray:
     """What ONNX Runtime computes when its own quantiser has put the layer in 8 bits."""
@@ -114,7 +116,7 @@ def test_8_bits_can_be_switched_on_and_off_without_new_parameters() -> None:
     assert not has_eight_bits(captioner)
 
 
-@pytest.mark.parametrize("family", [pytest.param("smart", marks=pytest.mark.long), "up_down"])
+@pytest.mark.parametrize("family", [pytest.param("smart", marks=LONG), pytest.param("git", marks=LONG), "up_down"])
 def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family: str) -> None:
     captioner = tiny_captioner(family)
     trained = sum(1 for layer in captioner.modules() if isinstance(layer, nn.Linear))
@@ -124,6 +126,8 @@ def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family
     choice = as_computed(traced, captioner, trained=True)
     assert choice.report()["trained"] is True
     assert 0 < len(choice.chosen.layers) <= len(layers_of(traced))
+    # The cells of an LSTM stay. Both graphs have GIT's layers, and its table of words is also the projection.
+    assert bool(layers_of(choice.traced)) == (family == "up_down")
     session = session_of(loop_form(choice.traced, MAX_WORDS))
     for seed in range(8):
         visual = tiny_visual(1, 6, seed=seed)
