@@ -1,12 +1,9 @@
 """Export a backbone alone, as a bundle of eyes: for features, and for the heads of others."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import onnx
-import torch
 
 from export.bundle import ExportError, check_destination, described_files, exporting_commit
 from export.calibration import Photographs
@@ -16,20 +13,15 @@ from export.passes.float16 import write_float16
 from export.passes.int8 import quantise_products
 from export.storage import round_to_float16, store_as_float16
 from export.tensorrt import unsupported_by_tensorrt
-from export.verify import CPU
+from export.verify import LARGEST_ERROR, compare_tokens
 from export.vision import export_vision
 from smart_caption_ros.captioning.bundle import FORMAT_VERSION, VISION_GRAPH, VISION_LAYOUT, Eyes, write_manifest
-from smart_caption_ros.captioning.vision import Vision
-from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import folder_replaced_atomically
 from training.data.visual_inputs import backbone_provenance
 from training.engine.trained_captioner import TrainedCaptioner
 from training.paths import data_folder
 from training.vision.backbone import Backbone
 from training.vision.released_weights import CHECKPOINT_SUFFIX, open_backbone
-
-LARGEST_ERROR = {"float32": 0.01, "float16": 0.05, "int8": 0.3}
-"""Largest error of the tokens of photographs, a share of their root mean square, by precision."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ def export_eyes(options: ExportOptions, name: str) -> Written:
         photographs = Photographs.find(options.calibration, {"experiment": {"data": {}}})
         frames = photographs.read(options.check_images)
         eyes = Eyes.load(unfinished)
-        error, similarity = _compare(eyes, backbone, frames)
+        error, similarity = compare_tokens(eyes, backbone, frames)
         if not error <= LARGEST_ERROR[options.precision]:
             raise ExportError(
                 f"the tokens of {photographs.description} differ from torch's by {error:.1%} of their size, more than "
@@ -119,23 +111,3 @@ def _backbone(name: str) -> tuple[Backbone, list[dict[str, str]]]:
             f"{name}: this captioner was trained on stored features and has no backbone; name the backbone"
         )
     return trained.backbone, [*trained.caption_provenance, *trained.record["backbone_trained_on"]]
-
-
-def _compare(eyes: Eyes, backbone: Backbone, photographs: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Compare the tokens of photographs with torch's, one photograph at a time.
-
-    Returns:
-        :attr:`Written.error` and :attr:`Written.similarity`.
-    """
-    vision = Vision(eyes, create_engine(CPU))
-    squares, reference, similarities = 0.0, 0.0, []
-    for photograph in photographs:
-        frame = vision.preprocess(photograph)
-        found = vision.tokens(frame)
-        with torch.inference_mode():
-            expected = backbone.tokens(torch.from_numpy(frame)).numpy()
-        squares += float(np.square(found - expected).sum())
-        reference += float(np.square(expected).sum())
-        lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(expected, axis=-1)
-        similarities.append(float(((found * expected).sum(axis=-1) / np.maximum(lengths, 1e-9)).mean()))
-    return (squares / reference) ** 0.5, min(similarities)

@@ -71,7 +71,9 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         choice = _choose_layers(traced, dev, max_words, options.int8_weights or "u8")
         traced = choice.traced
     if options.precision == "int8" and source.vision_bundle is None:
-        vision = quantise_products(vision)
+        products = quantise_products(vision)
+        static = static and products is vision  # TensorRT has no products in 8 bits
+        vision = products
     _report("joining the graphs")
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:

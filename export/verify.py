@@ -11,15 +11,16 @@ from tqdm import tqdm
 from export.bundle import ExportError
 from export.options import ExportOptions
 from export.source import Source
+from export.vision import visual_by
 from smart_caption_ros.captioning import Bundle, Caption, Captioner
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, EVERY_BEAM, VISION_GRAPH, WORD_BIAS, WORD_GROUPS
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, EVERY_BEAM, VISION_GRAPH, WORD_BIAS, WORD_GROUPS, Eyes
 from smart_caption_ros.captioning.guidance import WordBiases
-from smart_caption_ros.captioning.vision import grid_boxes
+from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.engines import Engine, create_engine
 from smart_caption_ros.engines.base import Graph
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
-from training.vision.backbone import IMAGE_SIZE
+from training.vision.backbone import IMAGE_SIZE, Backbone
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,27 @@ def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.
     return Difference(scores, edges)
 
 
+def compare_tokens(eyes: Eyes, backbone: Backbone, photographs: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Compare the tokens of photographs with torch's, one photograph at a time.
+
+    Returns:
+        Root mean square of the difference, a share of the root mean square of torch's; and the lowest mean over a
+        photograph of the cosine between its tokens and torch's.
+    """
+    vision = Vision(eyes, create_engine(CPU))
+    squares, reference, similarities = 0.0, 0.0, []
+    for photograph in photographs:
+        frame = vision.preprocess(photograph)
+        found = vision.tokens(frame)
+        with torch.inference_mode():
+            expected = backbone.tokens(torch.from_numpy(frame)).numpy()
+        squares += float(np.square(found - expected).sum())
+        reference += float(np.square(expected).sum())
+        lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(expected, axis=-1)
+        similarities.append(float(((found * expected).sum(axis=-1) / np.maximum(lengths, 1e-9)).mean()))
+    return (squares / reference) ** 0.5, min(similarities)
+
+
 CPU = "onnxruntime-cpu"
 MINIMUM_AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.95}
 """Share of captions that must be torch's, by precision. A tie between two beams may fall either way. In float16 the
@@ -152,6 +174,8 @@ FORMS_AGREEMENT = {"float32": 0.99, "float16": 0.9, "int8": 0.7}
 has its weights, but its products take their inputs as they are."""
 DETECTION_TOLERANCE = {"float32": 0.005, "float16": 0.05, "int8": 0.005}
 """Largest difference of class scores and of box edges (fractions of the frame) from torch's, by precision."""
+LARGEST_ERROR = {"float32": 0.01, "float16": 0.05, "int8": 0.3}
+"""Largest error of the tokens of photographs, a share of their root mean square, by precision."""
 _STATIC_IMAGES = 10  # to compare the two forms on; the static one decodes each to the longest length
 
 
@@ -163,10 +187,21 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     images = np.stack([source.preprocessing.apply(photograph) for photograph in photographs])
     minimum = TRAINED_AGREEMENT if source.trained.eight_bits else MINIMUM_AGREEMENT[options.precision]
 
+    def check_tokens(bundle: Bundle) -> None:
+        assert source.trained.backbone is not None
+        error, similarity = compare_tokens(bundle, source.trained.backbone, photographs)
+        print(f"visual tokens: {error:.1%} of their size from torch's, cosine at least {similarity:.4f}")
+        if not error <= LARGEST_ERROR[options.precision]:
+            raise ExportError("the vision graph does not compute what torch computes; no bundle was written")
+
     def check_captions(bundle: Bundle) -> None:
         robot = Captioner(bundle, create_engine(CPU))
         captions = [robot.caption(photograph) for photograph in tqdm(photographs, desc="captions", unit="image")]
-        agreement = compare(source.trained, images, captions, source.visual)
+        visual = source.visual
+        if visual is None and options.precision == "int8":
+            check_tokens(bundle)
+            visual = visual_by(bundle)  # whose layers may be in 8 bits too
+        agreement = compare(source.trained, images, captions, visual)
         print(
             f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {description} "
             f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -12,6 +13,8 @@ from safetensors.torch import load_file, save_file
 from export.import_checkpoint import __main__ as command
 from export.import_checkpoint.model_folder import read_weights
 from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
+from smart_caption_ros.captioning import Bundle
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from tests.frames import blobs
 from tests.published_captioners import FRAME
 from tests.published_folders import FORMATS, write_published
@@ -75,6 +78,28 @@ def test_the_checkpoint_for_fine_tuning_is_read_back_as_it_was(name: str, tmp_pa
     assert loaded.sentences(loaded.caption_images(frames).words) == trained.sentences(
         trained.caption_images(frames).words
     )
+
+
+@pytest.mark.long
+def test_an_import_in_8_bits_computes_every_layer_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_published(tmp_path / "model", "git")
+    arguments = ["git", tmp_path / "model", "-o", tmp_path / "bundle", "--precision", "int8"]
+    monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
+    assert command.main() == 0
+    bundle = Bundle.load(tmp_path / "bundle")
+    precision = bundle.manifest["precision"]["int8"]
+    assert (precision["layers"], precision["share_of_weights"]) == (len(precision["int8_layers"]), 1.0)
+    assert not any(quantisable(onnx.load(bundle.path / name)) for name in (VISION_GRAPH, CAPTIONER_GRAPH))
+    assert bundle.static_graph is None  # TensorRT has no products in 8 bits, as the vision graph's are
+
+
+def quantisable(model: onnx.ModelProto) -> list[str]:
+    """Products in float32 with a constant matrix, of a graph or of a loop in it."""
+    graphs = [model.graph, *(loop.g for node in model.graph.node for loop in node.attribute if loop.HasField("g"))]
+    nodes = [node for graph in graphs for node in graph.node]
+    matrices = {tensor.name for graph in graphs for tensor in graph.initializer if len(tensor.dims) == 2}
+    matrices |= {node.output[0] for node in nodes if node.op_type == "Cast" and node.input[0] in matrices}
+    return [node.name for node in nodes if node.op_type == "MatMul" and node.input[1] in matrices]
 
 
 def without_config(folder: Path) -> None:
