@@ -20,6 +20,7 @@ from smart_caption_ros.engines import Engine, create_engine
 from smart_caption_ros.engines.base import Graph
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
+from training.models.eight_bits import rounded_once
 from training.vision.backbone import IMAGE_SIZE, Backbone
 
 
@@ -74,11 +75,10 @@ def compare(
     """
     identical, largest = 0, 0.0
     for image, caption in zip(images_bgr, captions, strict=True):
-        if visual_of is None:
-            expected = trained.caption_images(image[None])
-        else:
-            with torch.inference_mode():
-                expected = trained.caption(visual_of(image[None]))
+        with torch.inference_mode(), rounded_once():
+            expected = (
+                trained.caption_images(image[None]) if visual_of is None else trained.caption(visual_of(image[None]))
+            )
         words = trained.words(expected)[0]
         if [word.text for word in caption.words] == words:
             identical += 1
