@@ -47,6 +47,26 @@ def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_bef
     assert (search.beam_size, search.max_words) == (4, 9)
 
 
+@pytest.mark.parametrize(
+    ("early_stopping", "finished", "note"),
+    [
+        (None, "apart", ""),
+        (False, "apart", ""),
+        (True, "apart_until_k", ""),
+        ("never", "apart", "early_stopping never"),
+    ],
+)
+def test_the_end_of_the_search_is_the_published_one(
+    early_stopping: object, finished: str, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_published(tmp_path, "git")
+    (tmp_path / "generation_config.json").write_text(json.dumps({"early_stopping": early_stopping}))
+    assert read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).search.finished == finished
+    said = capsys.readouterr().out
+    assert note in said
+    assert bool(said) == bool(note)
+
+
 @pytest.mark.parametrize("saving", [{"max_shard_size": "10KB"}, {}], ids=["shards", "one file"])
 @pytest.mark.parametrize("pickled", [False, True], ids=["safetensors", "bin"])
 def test_weights_are_read_from_every_form_of_file(saving: dict[str, str], pickled: bool, tmp_path: Path) -> None:
