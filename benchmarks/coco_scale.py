@@ -133,7 +133,7 @@ def share_of_products(run: Callable[[], object]) -> float:
     return round(products / max(1.0, sum(spent.values())), 3)
 
 
-def loader_speeds(store: Path, images: int, seconds: float) -> dict[str, dict[str, float]]:
+def loader_speeds(store: Path, images: int, seconds: float) -> dict[str, dict[str, int]]:
     """Measure images a second that processes with threads read, by ``PROCESSES x THREADS``."""
     context = multiprocessing.get_context("spawn")
     speeds = {}
