@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cv2
+import numpy as np
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -71,19 +72,20 @@ def test_the_node_runs_an_imported_bundle_with_two_cameras(robot: Robot, bundle:
     images = {camera: robot.publisher(Image, f"/{camera}/image") for camera in CAMERAS}
     detections = {camera: robot.publisher(DetectedObjectArray, f"/{camera}/detections") for camera in CAMERAS}
 
-    def ask(camera: str, number: int) -> Caption:
+    def ask(camera: str, number: int, image_bgr: np.ndarray) -> Caption:
         header = Header(frame_id="eye")
         header.stamp.sec = number
         found = DetectedObject(class_name="dog", score=0.9, box=BoundingBox(x2=9.0, y2=9.0))
         detections[camera].publish(DetectedObjectArray(header=header, objects=[found]))
-        images[camera].publish(Image(header=header, **encode_image(blobs(number, 48, 64))))
+        images[camera].publish(Image(header=header, **encode_image(image_bgr)))
         caption: Caption = robot.wait_for(
             lambda: next((c for c in captions[camera] if c.header == header), None), f"caption of {camera}"
         )
         return caption
 
     for number, camera in enumerate([*CAMERAS, *CAMERAS], 1):
-        caption, expected = ask(camera, number), alone.caption(blobs(number, 48, 64))
+        image_bgr = blobs(number, 48, 64)
+        caption, expected = ask(camera, number, image_bgr), alone.caption(image_bgr)
         assert (caption.text, caption.camera) == (expected.text, camera)
         assert [word.text for word in caption.words] == [word.text for word in expected.words]
         assert caption.score == pytest.approx(expected.score, abs=1e-3)
@@ -95,7 +97,9 @@ def test_the_node_runs_an_imported_bundle_with_two_cameras(robot: Robot, bundle:
     assert answer.caption.text == alone.caption(blobs(9, 48, 64)).text
     assert robot.change_state("deactivate")
     assert robot.change_state("activate")
-    assert ask("front", 20).text == alone.caption(blobs(20, 48, 64)).text
+    assert ask("front", 20, blobs(20, 48, 64)).status == Caption.STATUS_LOW_CONFIDENCE, "blobs show little detail"
+    tiles_bgr = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8).repeat(8, axis=0).repeat(8, axis=1)
+    assert ask("front", 21, tiles_bgr).status == Caption.STATUS_OK
 
 
 def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle: Path, tmp_path: Path) -> None:

@@ -341,13 +341,13 @@ def test_both_forms_end_hypotheses_apart_from_the_beams_as_torch_does(
     ending_apart: tuple[Traced, SearchSettings],
 ) -> None:
     (captioner, graphs), settings = ending_apart
-    visual = tiny_visual(3, 9, seed=15, ragged=True)
+    visual = tiny_visual(3, 9, seed=14, ragged=True)
     with torch.inference_mode():
         expected = beam_search(captioner, visual, replace(settings, stop="all"))
     static = static_form(graphs, MAX_WORDS, tokens=9, batch=3)
     for form in (loop_form(graphs, MAX_WORDS, early_exit=False), static):
         assert_same_beams(run_graph(form, visual), expected)
-    assert len(set((expected.words != PADDING_ID).sum(dim=-1).flatten().tolist())) > 1
+    assert len(set((expected.words != PADDING_ID).sum(dim=-1).flatten().tolist())) > 2
     assert not unsupported_by_tensorrt(static)
 
 
