@@ -53,14 +53,14 @@ def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(
     model, traced = traced_model
     session = session_of(static_form(traced, MAX_WORDS, tokens=9, batch=batch))
     lengths = []
-    for seed in (0, 8, 24, 34) if batch == 1 else (0,):
+    for seed in (0, 5, 8, 88) if batch == 1 else (0,):
         visual = ragged(batch, seed)
         found = run(session, visual)
         assert found["words"].shape == (batch, traced.beam_size, MAX_WORDS)
         assert found["attention"].shape == (batch, traced.beam_size, MAX_WORDS, 9)
         lengths += assert_equal_to_plain_search(model, found, visual, beams=traced.beam_size)
-    if batch == 1:  # images are among them whose beams all end at different steps (of ten beams, six)
-        assert max(len(set(of_image)) for of_image in lengths) >= min(traced.beam_size, 6)
+    if batch == 1:  # images are among them whose beams all end at different steps (of ten beams, seven)
+        assert max(len(set(of_image)) for of_image in lengths) >= min(traced.beam_size, 7)
 
 
 def test_without_early_exit_all_beams_of_the_loop_form_are_finished(
