@@ -25,24 +25,29 @@ def sample_captions(
     """Draw captions by chance from results of python -m training.evaluate."""
     print("| from | image | caption |\n|---|---|---|")
     for path in results:
-        captions = _captions(path)
+        captions = next(iter(captions_of_models(path).values()))
         drawn = set(random.Random(seed).sample(sorted(captions), min(count, len(captions))))
         for image in captions:
             if image in drawn:
                 print(f"| {path.stem} | {image} | {captions[image]} |")
 
 
-def _captions(path: Path) -> dict[str, str]:
-    """Read the captions of the first model of a file, by image id.
+def captions_of_models(path: Path) -> dict[str, dict[str, str]]:
+    """Read the captions of the models of a file, by model and image id.
 
     Raises:
         DataError: the file is missing, malformed or no result.
     """
     try:
-        first = next(iter(read_json(path)["models"].values()))
-        return {image: str(found["caption"]) for image, found in first["per_image"].items()}
-    except (AttributeError, KeyError, StopIteration, TypeError):
-        raise DataError(f"{path}: no result of python -m training.evaluate with the captions of images") from None
+        models = {
+            name: {image: str(found["caption"]) for image, found in model["per_image"].items()}
+            for name, model in read_json(path)["models"].items()
+        }
+    except (AttributeError, KeyError, TypeError):
+        models = {}
+    if not models:
+        raise DataError(f"{path}: no result of python -m training.evaluate with the captions of images")
+    return models
 
 
 def main() -> int:
