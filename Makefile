@@ -19,7 +19,7 @@ unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHE
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo                 caption rendered rooms and four photographs over ROS 2; see demo_output/'
+	@echo 'make demo                 caption rendered rooms and eight photographs over ROS 2; see demo_output/'
 	@echo 'make demo SOURCE=PATH     the same for a picture, a folder, sequences, a video or a ROS bag'
 	@echo 'make test                 run the tests in JOBS processes (PYTEST_ARGS="-k name" to choose some)'
 	@echo 'make test-long            run those that take many seconds each, which `make test` leaves out'

@@ -10,11 +10,14 @@ from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 
 _SPEC = "sample:photographs"
-_FILES = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg")
+_FILES = (
+    "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
+    "rocket.jpg",
+)  # fmt: skip
 
 
 class SamplePhotographs(FrameSource):
-    """An astronaut, a cat, a cup of coffee and a rocket: "sample:photographs"."""
+    """Eight photographs, three of people and animals, four of them grey: "sample:photographs"."""
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)

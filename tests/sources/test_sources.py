@@ -537,12 +537,12 @@ def test_without_rosbags_the_error_says_what_to_install(bag: Path, monkeypatch: 
 # --- sample photographs ---------------------------------------------------------------------------
 
 
-def test_the_sample_photographs_are_the_four_of_scikit_image() -> None:
+def test_the_sample_photographs_are_eight_of_scikit_image() -> None:
     data = pytest.importorskip("skimage.data", reason="scikit-image is not installed (extra [test])")
     source = open_source("sample:photographs")
     frames = {Path(frame.name).stem: frame.image_bgr for frame in source}
-    assert list(frames) == ["astronaut", "chelsea", "coffee", "rocket"]
-    assert len(source) == 4
+    assert list(frames) == ["astronaut", "brick", "camera", "chelsea", "clock_motion", "coffee", "coins", "rocket"]
+    assert len(source) == 8
     assert source.address_of(next(iter(source))) == "sample:photographs#astronaut.png"
     for name in ("astronaut", "chelsea", "coffee"):
         np.testing.assert_array_equal(frames[name][..., ::-1], getattr(data, name)())
