@@ -70,20 +70,20 @@ class References:
 
     @classmethod
     def of_experiment(cls, experiment: ExperimentConfig, data: Path, split: str) -> "References":
-        """Take a split of the data set of an experiment; photographs keep their size.
+        """Take a split of the data set of an experiment.
 
         Raises:
             DataError: the data set is missing or malformed, or has no such split.
         """
         dataset = open_dataset(experiment.data, data)
-        return replace(cls._of_dataset(experiment.name, dataset, split), read_image=dataset.read_image)
+        return cls._of_dataset(experiment.name, dataset, split)
 
     @classmethod
     def _of_dataset(cls, name: str, dataset: CaptionDataset, split: str) -> "References":
         return cls(
             name=f"{name}_{split}",
             captions={image: dataset.captions[image] for image in dataset.split(split)},
-            read_image=lambda image: dataset.read_images([image])[0],
+            read_image=dataset.read_image,
             frequency_captions=[dataset.captions[image] for image in dataset.split("train")],
             frequencies_from=f"{name} train",
         )
