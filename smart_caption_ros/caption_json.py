@@ -28,6 +28,7 @@ def caption_record(caption: Caption, grounding: Grounding | None) -> dict[str, A
         ],
         "score": rounded(caption.score),
         "confidence": rounded(caption.confidence),
+        "calibrated_confidence": rounded(caption.calibrated_confidence),
         "objects": [
             {
                 "class_name": item.class_name,

@@ -66,6 +66,7 @@ def caption_message(
         ],
         score=float(caption.score),
         confidence=float(caption.confidence),
+        calibrated_confidence=math.nan if caption.calibrated_confidence is None else caption.calibrated_confidence,
         alternatives=[types.CaptionAlternative(text=a.text, score=float(a.score)) for a in caption.alternatives],
         objects=[
             types.DetectedObject(
@@ -96,6 +97,7 @@ def message_without_text(types: MessageTypes, status: int, status_message: str, 
         format_version=types.Caption.FORMAT_VERSION,
         header=header,
         camera=camera,
+        calibrated_confidence=math.nan,
         coverage=types.Coverage(
             reason=types.Coverage.REASON_NOT_CAPTIONED, reason_message="the image was not captioned"
         ),
@@ -112,6 +114,7 @@ def caption_of(message: Any) -> captioning.Caption:
         words=tuple(captioning.Word(w.text, w.log_probability, _xyxy(w.box)) for w in message.words),
         score=message.score,
         confidence=message.confidence,
+        calibrated_confidence=_finite(message.calibrated_confidence),
         alternatives=tuple(captioning.Alternative(a.text, a.score) for a in message.alternatives),
         objects=tuple(
             captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box)) for o in message.objects

@@ -41,6 +41,7 @@ captions = st.builds(
     words=st.lists(st.builds(Word, texts, float32, boxes), max_size=4).map(tuple),
     score=float32,
     confidence=float32,
+    calibrated_confidence=st.none() | st.floats(0, 1, width=32),
     alternatives=st.lists(st.builds(Alternative, texts, float32), max_size=4).map(tuple),
     timing=st.builds(Timing, milliseconds, milliseconds, milliseconds, milliseconds, st.integers(0, 2**31)),
     image_size=st.tuples(st.integers(1, 10**4), st.integers(1, 10**4)),

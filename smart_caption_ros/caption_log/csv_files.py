@@ -125,7 +125,7 @@ def _row(record: dict[str, str], folder: Path, pictures: Path) -> LoggedCaption:
 def _value(column: str, cell: str, has_pose: bool) -> str | int | float | None:
     if column in ("id", "stamp_ns", "wall_time_ns"):
         return _integer(column, cell)
-    if column in ("score", "coverage", "confidence"):
+    if column in ("score", "coverage", "confidence", "calibrated_confidence"):
         return float(cell) if cell else None
     if column in ("image_width", "image_height"):
         return _integer(column, cell) if cell else None

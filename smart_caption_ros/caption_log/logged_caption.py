@@ -13,13 +13,13 @@ from smart_caption_ros.text import shortened
 
 COLUMNS = (
     "id", "stamp_ns", "wall_time_ns", "robot", "camera", "frame_id", "text", "score", "status", "model", "objects",
-    "nouns", "coverage", "confidence", "image_width", "image_height", "pose_frame", "x", "y", "z", "qx", "qy", "qz",
-    "qw",
+    "nouns", "coverage", "confidence", "calibrated_confidence", "image_width", "image_height", "pose_frame", "x", "y",
+    "z", "qx", "qy", "qz", "qw",
 )  # fmt: skip
 """Columns of a row in the database and in CSV files, in the order of :meth:`LoggedCaption.values`."""
 
-ADDED_COLUMNS = ("confidence", "image_width", "image_height")
-"""Columns that version 3 of the log added; unknown in the rows of older ones."""
+ADDED_COLUMNS = ("confidence", "calibrated_confidence", "image_width", "image_height")
+"""Columns that versions 3 and 4 of the log added; unknown in the rows of older ones."""
 
 MAX_TEXT, MAX_NAME = 2000, 200
 """Maximum characters of a caption, and of the name of a camera, robot, frame, model, class or noun."""
@@ -86,6 +86,7 @@ class LoggedCaption:
         nouns: the nouns of the text.
         coverage: share of the detected classes that the text names (Eq. 10 of the SMArT paper); None if not measured.
         confidence: geometric mean of the probabilities of the words; None if unknown.
+        calibrated_confidence: share of such captions that are true; None if unknown.
         image_size: width and height of the source image in pixels; None if unknown.
         pose: where the robot was; None if unknown.
         picture: a small JPEG of the image; None without one.
@@ -106,6 +107,7 @@ class LoggedCaption:
     nouns: tuple[LoggedNoun, ...] = ()
     coverage: float | None = None
     confidence: float | None = None
+    calibrated_confidence: float | None = None
     image_size: tuple[int, int] | None = None
     pose: LoggedPose | None = None
     picture: bytes | None = field(default=None, repr=False)
@@ -151,6 +153,7 @@ class LoggedCaption:
             _json([_noun_values(noun) for noun in self.nouns]),
             self.coverage,
             self.confidence,
+            self.calibrated_confidence,
             *(self.image_size or (None, None)),
             *pose,
         )
@@ -211,6 +214,7 @@ class LoggedCaption:
             ),
             coverage=_finite(self.coverage),
             confidence=_finite(self.confidence),
+            calibrated_confidence=_finite(self.calibrated_confidence),
             image_size=self.image_size if self.image_size and all(0 < px < 2**31 for px in self.image_size) else None,
             pose=None if pose is None else replace(pose, frame_id=one_line(pose.frame_id)),
         )

@@ -145,6 +145,7 @@ class Recorder:
             ),
             coverage=grounding.coverage if grounding is not None else None,
             confidence=float(caption.confidence),
+            calibrated_confidence=caption.calibrated_confidence,
             image_size=caption.image_size,
             pose=None
             if live.pose is None

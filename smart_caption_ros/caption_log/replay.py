@@ -24,6 +24,7 @@ def live_caption_of(row: LoggedCaption) -> LiveCaption:
         words=(),
         score=_number(row.score),
         confidence=_number(row.confidence),
+        calibrated_confidence=row.calibrated_confidence,
         alternatives=(),
         timing=Timing(0.0, 0.0, 0.0, 0.0, 0),
         image_size=row.image_size or (0, 0),

@@ -40,6 +40,7 @@ def to_json(row: LoggedCaption, picture: Path | None = None) -> dict[str, Any]:
         "nouns": [vars(noun) for noun in row.nouns],
         "coverage": row.coverage,
         "confidence": row.confidence,
+        "calibrated_confidence": row.calibrated_confidence,
         "image_size": None if row.image_size is None else list(row.image_size),
         "pose": None
         if row.pose is None

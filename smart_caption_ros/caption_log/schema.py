@@ -14,7 +14,7 @@ from smart_caption_ros.caption_log.errors import CaptionLogError
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
 
-VERSION = 3
+VERSION = 4
 """`PRAGMA user_version` of the logs that this program writes."""
 
 _TABLES = """
@@ -35,6 +35,7 @@ _TABLES = """
         nouns TEXT NOT NULL,            -- JSON: [[lemma, supported, first word, words, object], ...]
         coverage REAL,
         confidence REAL,
+        calibrated_confidence REAL,
         image_width INTEGER,            -- of the source image in pixels, to which the boxes belong
         image_height INTEGER,
         pose_frame TEXT,                -- NULL without a pose
@@ -86,11 +87,13 @@ _INDEXES = """
             AND robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
     END;
 """
+_FROM_3 = "ALTER TABLE caption ADD COLUMN calibrated_confidence REAL;"
 # Version 2 had no confidence and no size of the image, and nothing but lemma and support of a noun.
-_FROM_2 = """
+_FROM_2 = f"""
     ALTER TABLE caption ADD COLUMN confidence REAL;
     ALTER TABLE caption ADD COLUMN image_width INTEGER;
     ALTER TABLE caption ADD COLUMN image_height INTEGER;
+    {_FROM_3}
 """
 _LIFTS = {
     0: _TABLES + _INDEXES,  # an empty file
@@ -108,6 +111,7 @@ _LIFTS = {
     {_FROM_2}
     """,
     2: _FROM_2,
+    3: _FROM_3,
 }
 """SQL that lifts a file of a version to the present one."""
 

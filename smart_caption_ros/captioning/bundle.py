@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.captioning.calibration import Calibration
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -23,6 +24,8 @@ from smart_caption_ros.imaging.preprocessing import AREA, INTERPOLATIONS, Prepro
 FORMAT_VERSION = 5
 """Newest format that can be read, and the one that is written; docs/bundles.md says what older ones lack."""
 MANIFEST = "manifest.json"
+CALIBRATED_CONFIDENCE = "calibrated_confidence"
+"""Key of the manifest with a :class:`smart_caption_ros.captioning.calibration.Calibration`."""
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
@@ -107,6 +110,9 @@ class Bundle(Eyes):
     vocabulary: Vocabulary
     min_detail: float
     """Frames with less :func:`smart_caption_ros.imaging.detail.detail_of` are not worth a caption; 0 for none."""
+    calibration: Callable[[Mapping[str, float]], float] | None
+    """Calibrated confidence by :func:`smart_caption_ros.captioning.calibration.caption_features`; None in a bundle
+    without it."""
 
     @property
     def can_be_guided(self) -> bool:
@@ -137,6 +143,7 @@ class Bundle(Eyes):
             search=_read_search(read),
             vocabulary=_read_vocabulary(read),
             min_detail=_read_min_detail(read),
+            calibration=_read_calibration(read),
         )
         read.check_files(VISION_GRAPH, CAPTIONER_GRAPH)
         return bundle
@@ -255,6 +262,17 @@ def _read_min_detail(read: "_Reader") -> float:
     if "min_detail" not in read.manifest:  # the key is newer than the first bundles
         return 0.0
     return float(read.value("min_detail", (int, float), "a number from 0 to 255", lambda number: 0 <= number <= 255))
+
+
+def _read_calibration(read: "_Reader") -> Calibration | None:
+    if CALIBRATED_CONFIDENCE not in read.manifest:
+        return None
+    try:
+        return Calibration.from_json(read.manifest[CALIBRATED_CONFIDENCE])
+    except ValueError as error:
+        raise BundleError(
+            f"{read.folder / MANIFEST}: {CALIBRATED_CONFIDENCE} {error}; fit it again, or remove the key"
+        ) from None
 
 
 def _read_detector(read: "_Reader") -> DetectorFacts | None:

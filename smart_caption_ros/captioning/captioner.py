@@ -22,6 +22,7 @@ from smart_caption_ros.captioning.bundle import (
     WORD_GROUPS,
     Bundle,
 )
+from smart_caption_ros.captioning.calibration import caption_features
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.guidance import Guide, GuideMode, WordBiases, rank_captions
 from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
@@ -98,6 +99,9 @@ class Caption:
     """Description of the engine."""
     objects: tuple[DetectedObject, ...] = field(default=())
     """Detected objects by descending score; empty without a detector."""
+    calibrated_confidence: float | None = None
+    """Share of the captions with the same features that is true, 0 to 1; None where the bundle has no
+    :attr:`Bundle.calibration`, and for an empty caption."""
     shows_detail: bool = True
     """False where the frame has less detail than :attr:`Bundle.min_detail`, so that the sentence is a guess."""
 
@@ -253,7 +257,11 @@ class Captioner:
         vocabulary, ids = self.bundle.vocabulary, words[0].tolist()
         score = float(beams["scores"][0, 0])
         places, text = vocabulary.word_places(ids), vocabulary.sentence(ids)
-        decoded = len(places) + int(vocabulary.end_id in ids)
+        log_confidence = score / max(1, len(places) + int(vocabulary.end_id in ids))
+        detail, calibrated = detail_of(preprocessed[0]), None
+        if text and self.bundle.calibration is not None:
+            word_biases = biases.bias[0, ids] if biases is not None else np.zeros(len(ids), np.float32)
+            calibrated = self.bundle.calibration(caption_features(log_confidence, word_biases, detail))
         return Caption(
             text=text,
             words=tuple(
@@ -261,7 +269,7 @@ class Captioner:
                 for word, pieces in zip(vocabulary.decode(ids), places, strict=True)
             ),
             score=score,
-            confidence=math.exp(score / max(1, decoded)),
+            confidence=math.exp(log_confidence),
             alternatives=self._alternatives(words[1:], beams["scores"][0, 1:], text),
             timing=Timing(
                 preprocess_s=preprocessing_ended - started,
@@ -274,7 +282,8 @@ class Captioner:
             model=self.model,
             engine=self.engine,
             objects=detected.objects,
-            shows_detail=detail_of(preprocessed[0]) >= self.bundle.min_detail,
+            calibrated_confidence=calibrated,
+            shows_detail=detail >= self.bundle.min_detail,
         )
 
     def visual_tokens(self, image_bgr: np.ndarray) -> np.ndarray:

@@ -196,6 +196,8 @@ def _print_frame(described: CaptionedFrame) -> None:
     terminal = console()
     total_ms = 1000 * caption.timing.total_s
     facts = f"confidence {caption.confidence:.2f}, score {caption.score:.2f}, {total_ms:.0f} ms"
+    if caption.calibrated_confidence is not None:
+        facts = f"{100 * caption.calibrated_confidence:.0f} % of such captions are true, {facts}"
     if not caption.shows_detail:
         facts += "; a guess: the image shows next to no detail"
     terminal.print(Text(printable(described.address), style="bold"), soft_wrap=True)

@@ -63,6 +63,7 @@ def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[st
         "score": rounded(caption.score) if captioned else None,
         "alternatives": [{"text": other.text, "score": rounded(other.score)} for other in caption.alternatives],
         "confidence": rounded(caption.confidence) if captioned else None,
+        "calibrated_confidence": rounded(caption.calibrated_confidence),
         "coverage": {
             "value": rounded(grounding.coverage) if grounding else None,
             "noun_support": rounded(grounding.noun_support) if grounding else None,

@@ -25,9 +25,11 @@ _SEPARATOR = "  ·  "
 
 
 def facts_of(caption: Caption, grounding: Grounding | None) -> list[str]:
-    """Return coverage, confidence, score, time and model as short texts, each only where it is known."""
-    known = (("confidence", caption.confidence), ("score", caption.score))
-    facts = [f"{name} {value:.2f}" for name, value in known if not math.isnan(value)]
+    """Return coverage, both confidences, score, time and model as short texts, each only where it is known."""
+    known = (
+        ("confidence", caption.confidence), ("calibrated", caption.calibrated_confidence), ("score", caption.score),
+    )  # fmt: skip
+    facts = [f"{name} {value:.2f}" for name, value in known if value is not None and not math.isnan(value)]
     if grounding is not None and grounding.coverage is not None:
         facts.insert(0, f"coverage {grounding.coverage:.2f}")
     if caption.timing.total_s > 0:

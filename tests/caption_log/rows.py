@@ -30,6 +30,7 @@ def full_row(at_s: float = 0.0) -> LoggedCaption:
         nouns=(LoggedNoun("cup", True, 2, 1, 0), LoggedNoun("table", False, 5), LoggedNoun("person", None)),
         coverage=0.5,
         confidence=0.75,
+        calibrated_confidence=0.625,
         image_size=(640, 480),
         pose=at(1.5, -2.0),
         picture=JPEG,

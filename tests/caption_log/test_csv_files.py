@@ -50,6 +50,7 @@ ROWS = st.builds(
     nouns=st.lists(NOUNS, max_size=3).map(tuple),
     coverage=st.none() | NUMBERS,
     confidence=st.none() | NUMBERS,
+    calibrated_confidence=st.none() | NUMBERS,
     image_size=st.none() | st.tuples(st.integers(1, 5000), st.integers(1, 5000)),
     pose=st.none() | st.builds(LoggedPose, TEXTS, st.tuples(*[COORDINATES] * 3), st.tuples(*[COORDINATES] * 4)),
     picture=st.none() | st.binary(max_size=40).map(lambda data: b"\xff\xd8\xff" + data + b"\xff\xd9"),
@@ -77,7 +78,7 @@ def test_export_and_import_give_the_same_rows(rows: list[LoggedCaption], in_a_fo
         assert rows_of(folder / "two.db") == before
 
 
-def test_a_file_of_version_2_is_imported_with_unknown_columns(exported: Path, tmp_path: Path) -> None:
+def test_a_file_of_an_older_version_is_imported_with_unknown_columns(exported: Path, tmp_path: Path) -> None:
     with exported.open(newline="") as stream:
         rows = [{k: v for k, v in line.items() if k not in ADDED_COLUMNS} for line in csv.DictReader(stream)]
     with exported.open("w", newline="") as stream:
@@ -85,7 +86,8 @@ def test_a_file_of_version_2_is_imported_with_unknown_columns(exported: Path, tm
         writer.writeheader()
         writer.writerows(rows)
     assert import_csv(exported, tmp_path / "log.db") == (2, 0)
-    assert rows_of(tmp_path / "log.db")[0] == replace(full_row(), id=1, confidence=None, image_size=None)
+    unknown = {"confidence": None, "calibrated_confidence": None, "image_size": None}
+    assert rows_of(tmp_path / "log.db")[0] == replace(full_row(), id=1, **unknown)
 
 
 def test_another_row_with_the_id_of_one_that_is_there_gets_the_next_one(tmp_path: Path) -> None:

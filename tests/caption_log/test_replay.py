@@ -30,6 +30,7 @@ LIVE = LiveCaption(
         words=tuple(Word(word, -0.1, NAN_BOX) for word in ("the", "dog", "'s", "red", "cup", "by", "a", "wall")),
         score=-2.5,
         confidence=0.625,
+        calibrated_confidence=0.75,
         alternatives=(),
         timing=Timing(0.0, 0.0, 0.0, 0.0, 0),
         image_size=(1280, 720),
@@ -71,6 +72,7 @@ def test_a_caption_comes_back_with_its_objects_and_what_its_nouns_name(tmp_path:
     again = live_caption_of(written(LIVE, tmp_path))
     caption = again.caption
     assert (caption.text, caption.score, caption.confidence) == (LIVE.caption.text, -2.5, 0.625)
+    assert caption.calibrated_confidence == 0.75
     assert (caption.image_size, caption.model) == ((1280, 720), "tiny")
     assert [(item.class_name, item.box_xyxy) for item in caption.objects] == [
         ("cup", (1.0, 2.0, 30.0, 40.0)),

@@ -251,7 +251,7 @@ def test_a_newer_version_is_refused(path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     for use in (CaptionLog, LogReader):
-        with pytest.raises(CaptionLogError, match="has version 99, this program knows versions up to 3: update"):
+        with pytest.raises(CaptionLogError, match="has version 99, this program knows versions up to 4: update"):
             use(path)
 
 
@@ -300,7 +300,7 @@ def old_log(path: Path) -> Path:
 
 
 def test_a_log_of_version_1_is_lifted_by_the_writer_and_is_found_by_all_that_it_has(old_log: Path) -> None:
-    with pytest.raises(CaptionLogError, match="has version 1, this program reads version 3: start the writer once"):
+    with pytest.raises(CaptionLogError, match="has version 1, this program reads version 4: start the writer once"):
         LogReader(old_log)
     CaptionLog(old_log).close()
     with LogReader(old_log) as reader:
@@ -320,19 +320,26 @@ def test_a_log_of_version_1_is_lifted_by_the_writer_and_is_found_by_all_that_it_
     check_integrity(old_log)
 
 
-def test_a_log_of_version_2_is_lifted_and_its_new_columns_are_unknown(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "newer"),
+    [(2, ("confidence", "calibrated_confidence", "image_width", "image_height")), (3, ("calibrated_confidence",))],
+)
+def test_an_older_log_is_lifted_and_its_new_columns_are_unknown(
+    path: Path, version: int, newer: tuple[str, ...]
+) -> None:
     with CaptionLog(path) as log:
         log.append(full_row())
     connection = sqlite3.connect(path)
-    for column in ("confidence", "image_width", "image_height"):
+    for column in newer:
         connection.execute(f"ALTER TABLE caption DROP COLUMN {column}")
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     with CaptionLog(path) as log:
         log.append(full_row(at_s=1.0))
     old, new = rows_of(path)
-    assert (old.confidence, old.image_size) == (None, None)
-    assert (new.confidence, new.image_size) == (0.75, (640, 480))
+    unknown = (None, None, None) if version == 2 else (0.75, None, (640, 480))
+    assert (old.confidence, old.calibrated_confidence, old.image_size) == unknown
+    assert (new.confidence, new.calibrated_confidence, new.image_size) == (0.75, 0.625, (640, 480))
     assert (old.text, old.nouns, old.picture) == (new.text, new.nouns, new.picture)
     check_integrity(path)
 

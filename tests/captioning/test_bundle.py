@@ -180,6 +180,14 @@ def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: 
             "detector.minimum_score must be a number from 0 to 1",
         ),
         (lambda manifest: manifest.update(min_detail=-1), "min_detail must be a number from 0 to 255"),
+        (
+            lambda manifest: manifest.update(calibrated_confidence={"bias": 1.0, "weights": {"mood": 2.0}}),
+            "calibrated_confidence weighs mood; the known features are confidence, supported, contradicted, detail",
+        ),
+        (
+            lambda manifest: manifest.update(calibrated_confidence={"bias": 1.0, "weights": {"detail": True}}),
+            "calibrated_confidence must have a number bias and an object of numbers weights",
+        ),
         (lambda manifest: manifest["detector"].update(minimum_score=True), "detector.minimum_score must be"),
         (lambda manifest: manifest.update(class_names=[]), "class_names must be the names of the detector's classes"),
         (

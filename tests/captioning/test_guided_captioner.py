@@ -1,14 +1,18 @@
 """A captioner whose words are guided by the objects in the frame."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject, GuideMode
+from smart_caption_ros.captioning.calibration import Calibration
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
+from smart_caption_ros.imaging.detail import detail_of
 from tests.frames import blobs
 
 FRAME = blobs(1, 60, 80)
@@ -20,14 +24,14 @@ class RaisedWord:
     """A guide that raises one word wherever a class has a score, and remembers the scores."""
 
     def __init__(self, mode: GuideMode, bias: float = 60.0) -> None:
-        self.mode, self.bias = mode, bias
+        self.mode, self.bias, self.word = mode, bias, SAID
         self.seen: list[ClassScores] = []
 
     def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
         self.seen.append(class_scores)
         biases = WordBiases.none(1, len(vocabulary))
         if any(class_scores.scores.values()):
-            biases.bias[0, SAID], biases.groups[0, SAID] = self.bias, 1
+            biases.bias[0, self.word], biases.groups[0, self.word] = self.bias, 1
         return biases
 
 
@@ -50,6 +54,23 @@ def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner
     assert guided.text.split().count(f"w{SAID}") == 1
     assert guided.score < plain.score < 0
     assert max(word.log_probability for word in guided.words) <= 0
+
+
+@pytest.mark.parametrize(("bias", "supported", "contradicted"), [(60.0, 60.0, 0.0), (-0.001, 0.0, 0.001)])
+def test_a_bundle_calibrates_the_confidence_by_confidence_objects_and_detail(
+    captioner: Captioner, bias: float, supported: float, contradicted: float
+) -> None:
+    captioner.guide = guide = RaisedWord(GuideMode.BIAS, bias)
+    guide.word = SAID if bias > 0 else captioner.bundle.vocabulary.words.index(captioner.caption(FRAME).words[0].text)
+    plain = captioner.caption(FRAME)
+    assert plain.calibrated_confidence is None
+    weights = {"confidence": 2.0, "supported": -0.01, "contradicted": 300.0, "detail": 0.5}
+    captioner.bundle = replace(captioner.bundle, calibration=Calibration(0.125, weights))
+    detail = detail_of(captioner.bundle.preprocessing.apply(FRAME))
+    logit = 0.125 + 2 * math.log(plain.confidence) - 0.01 * supported + 300 * contradicted + 0.5 * math.log1p(detail)
+    calibrated = captioner.caption(FRAME)
+    assert calibrated.calibrated_confidence == pytest.approx(1 / (1 + math.exp(-logit)), abs=1e-3)
+    assert calibrated.confidence == plain.confidence
 
 
 def test_captions_of_a_batch_are_guided_by_the_objects_of_their_frames(captioner: Captioner) -> None:

@@ -42,6 +42,7 @@ KEYS = [
     "words",
     "score",
     "confidence",
+    "calibrated_confidence",
     "objects",
     "nouns",
     "coverage",
@@ -69,6 +70,7 @@ class FakeCaptioner:
             words=(Word(str(width), -0.25, (0.0, 0.0, width / 7, height / 7)),),
             score=-0.5,
             confidence=0.75,
+            calibrated_confidence=0.625,
             alternatives=(Alternative("something else", -2.0),),
             objects=(DetectedObject("dog", 16, 0.875, (1.0, 2.0, 3.0, 4.0)),),
             timing=Timing(0.001, 0.002, 0.004, 0.0075, 3),
@@ -126,6 +128,7 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaption
         "words": [{"text": "64", "log_probability": -0.25, "box_xyxy": [0.0, 0.0, 9.1, 6.9]}],
         "score": -0.5,
         "confidence": 0.75,
+        "calibrated_confidence": 0.625,
         "objects": [{"class_name": "dog", "class_id": 16, "score": 0.875, "box_xyxy": [1.0, 2.0, 3.0, 4.0]}],
         "nouns": [],
         "coverage": None,
@@ -180,7 +183,7 @@ def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos: Pat
     assert result.stdout.splitlines()[:3] == [
         str(photos / "a.png"),
         "  64 by 48",
-        "  confidence 0.75, score -0.50, 8 ms",
+        "  62 % of such captions are true, confidence 0.75, score -0.50, 8 ms",
     ]
     assert "b.jpg" not in result.stdout
     assert [line for line in result.stderr.splitlines() if "b.jpg" in line] == [
@@ -297,6 +300,7 @@ def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, ph
             words=(Word("x", float("-inf"), (0.0, 0.0, 1.0, 1.0)),),
             score=float("nan"),
             confidence=0.0,
+            calibrated_confidence=float("nan"),
             objects=(),
             timing=Timing(0, 0, 0, 0, 0),
             model="m",
@@ -307,6 +311,7 @@ def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, ph
     monkeypatch.setattr(FakeCaptioner, "caption", caption)
     (record,) = lines(run("describe", photos / "a.png", "--json"))
     assert (record["words"][0]["log_probability"], record["score"]) == (None, None)
+    assert record["calibrated_confidence"] is None
 
 
 def test_objects_guide_a_bundle_that_has_the_inputs_and_no_other(

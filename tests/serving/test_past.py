@@ -119,7 +119,7 @@ def test_a_caption_is_shown_as_a_live_one(server: PageServer) -> None:
     assert caption["nouns"][0] == {"first": 2, "count": 1, "object": 0, "objects": [0], "state": "supported"}
     assert (caption["size"], caption["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
     assert (caption["time_ms"], caption["robot"], caption["place"]) == (CUP_MS, "robot1", "map 0.50, 0.50, 0.00")
-    assert caption["status"] == "low confidence"
+    assert (caption["status"], caption["calibrated_confidence"]) == ("low confidence", 0.625)
 
 
 def test_a_picture_is_sent_once(server: PageServer) -> None:

@@ -32,6 +32,7 @@ def caption(
         ),
         "score": score,
         "confidence": math.exp(score / max(1, len(words))),
+        "calibrated_confidence": None,
         "objects": tuple(
             SimpleNamespace(class_name=name, class_id=0, score=score, box_xyxy=box)
             for name, score, box in objects or []

@@ -96,8 +96,10 @@ def objects_text(live: LiveCaption) -> Text:
 
 
 def figures_text(live: LiveCaption) -> Text:
-    """Return confidence, coverage, noun support and times of a caption on a line."""
+    """Return confidence, calibrated confidence, coverage, noun support and times of a caption on a line."""
     parts = [f"confidence {live.caption.confidence:.2f}"] if live.caption.text else []
+    if live.caption.calibrated_confidence is not None:
+        parts.append(f"calibrated {live.caption.calibrated_confidence:.2f}")
     parts += coverage_parts(live) if live.caption.text else []
     if live.age_s is not None:
         parts.append(f"age {milliseconds(live.age_s)}")

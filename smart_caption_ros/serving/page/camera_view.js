@@ -96,6 +96,7 @@ export class CameraView {
       ["Coverage", figure(coverage.value)],
       ["Nouns supported", figure(coverage.noun_support)],
       ["Confidence", figure(caption.confidence)],
+      ["Calibrated confidence", figure(caption.calibrated_confidence)],
       ["Camera to caption", figure(caption.age_ms, milliseconds)],
       ["Time to caption", figure(caption.total_ms, milliseconds)],
       ["Captions a second", status ? figure(status.rate_hz, (it) => it.toFixed(1)) : "–"],

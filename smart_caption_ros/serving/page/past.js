@@ -266,6 +266,7 @@ class MomentView {
       ["Status", caption.status === "ok" ? "" : caption.status],
       ["Coverage", coverage.value === null ? "" : coverage.value.toFixed(2)],
       ["Confidence", caption.confidence === null ? "" : caption.confidence.toFixed(2)],
+      ["Calibrated confidence", caption.calibrated_confidence === null ? "" : caption.calibrated_confidence.toFixed(2)],
       ["Model", caption.model],
     ].filter(([, value]) => value);
     matchChildren(this.#facts, facts.flat(), (index) => element(index % 2 ? "dd" : "dt"), setText);

@@ -32,7 +32,7 @@ def caption(text: str = "the dog 's red cup on a table", camera: str = "front", 
     grounding = Grounding(nouns, 0.5, 0.25, ("chair",), ("red cup",), (), 0.001)
     made = Caption(
         text.replace(" 's", "'s"), tuple(Word(word, -0.1, BOX) for word in words), -1.0, 0.76, (),
-        Timing(0.001, 0.002, 0.003, 0.055, 8), (64, 48), "tiny", "engine", objects,
+        Timing(0.001, 0.002, 0.003, 0.055, 8), (64, 48), "tiny", "engine", objects, 0.62,
     )  # fmt: skip
     live = LiveCaption(
         camera, f"/{camera}", made, received_s=1.7e9, received_monotonic_s=100.0, grounding=grounding,
@@ -77,7 +77,8 @@ def test_a_terminal_of_80_by_24_shows_everything() -> None:
     page = "\n".join(screen(state))
     assert "the +dog's ?red cup on a table" in page
     assert "objects: +dog 0.91  -chair 0.50" in page
-    assert "confidence 0.76  coverage 0.50  support 0.25  age 85 ms" in page
+    assert "confidence 0.76  calibrated 0.62  coverage 0.50  support 0.25" in page
+    assert "age 85 ms" in page
     assert "history of front" in page
     assert "+noun object detected" in page
     assert page.endswith(f"{' q quit  space pause  tab camera  arrows scroll':<80}")
@@ -129,7 +130,9 @@ def test_what_a_terminal_gets_has_no_escape_sequence_of_a_caption() -> None:
 
 def test_marks_are_there_without_colours() -> None:
     assert "the +dog's ?red cup" in caption_line(caption())
-    assert caption_line(caption()).endswith("(confidence 0.76  coverage 0.50  support 0.25  age 85 ms  work 55 ms)")
+    assert caption_line(caption()).endswith(
+        "(confidence 0.76  calibrated 0.62  coverage 0.50  support 0.25  age 85 ms  work 55 ms)"
+    )
     unchecked = caption(looked_for_objects=False)
     assert "the dog's red cup" in caption_line(unchecked)
 
