@@ -300,10 +300,14 @@ def calibrate(
         ),
         "kept_by_source": {source: figures(predicted[source], kept[source].truth) for source in kept},
         "cross_validation": figures(*cross_validate(fitting)),
-        "auc_of_features": {
+        "sources": {
             source: {
-                name: area_under_curve(column, captions.truth)
-                for name, column in zip(FEATURES, captions.features.T, strict=True)
+                "captions": len(captions.truth),
+                "true": round(float(captions.truth.mean()), 3),
+                "auc_of_features": {
+                    name: area_under_curve(column, captions.truth)
+                    for name, column in zip(FEATURES, captions.features.T, strict=True)
+                },
             }
             for source, captions in judged.items()
         },

@@ -57,8 +57,9 @@ class Calibration:
             ValueError: a value is missing or no finite number, or a feature is unknown.
         """
         found = document if isinstance(document, dict) else {}
-        bias, weights = found.get("bias"), found.get("weights")
-        numbers = [bias, *weights.values()] if isinstance(weights, dict) else [None]
+        bias: Any = found.get("bias")
+        weights: Any = found.get("weights")
+        numbers: list[Any] = [bias, *weights.values()] if isinstance(weights, dict) else [None]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
             raise ValueError(f"must have a number bias and an object of numbers weights, not {document!r}")
         if unknown := sorted(weights.keys() - {*FEATURES}):

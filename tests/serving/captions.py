@@ -40,6 +40,7 @@ def live_caption(
             words=tuple(Word(word, math.log(0.8), (n, 0.0, n + 1.0, 1.0)) for n, word in enumerate(words)),
             score=-1.0,
             confidence=0.7,
+            calibrated_confidence=0.625,
             alternatives=(Alternative(alternative, -2.5),),
             timing=Timing(0.001, 0.02, 0.01, 0.031, 6),
             image_size=SIZE,

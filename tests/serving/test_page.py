@@ -69,6 +69,7 @@ def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(
     measures = dict(zip(*(page.locator(f"#measures {tag}").all_text_contents() for tag in ("dt", "dd")), strict=True))
     assert measures["Coverage"] == measures["Nouns supported"] == "0.50"
     assert (measures["Camera to caption"], measures["Model"]) == ("100 ms", "small")
+    assert (measures["Confidence"], measures["Calibrated confidence"]) == ("0.70", "0.63")
     assert page.locator("#objects small").all_text_contents() == ["90 %", "50 %, not named"]
     assert [node.get_attribute("aria-label") for node in page.locator("#charts svg").all()] == [
         f"{name} over the last two minutes: from {low} to {low}"
