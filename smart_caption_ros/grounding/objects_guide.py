@@ -29,8 +29,6 @@ STRENGTH = 2.0
 """Bias of a word whose class was found with score 1, natural logarithm."""
 NEUTRAL_SCORE = 0.2
 """Score of a class that neither raises nor lowers its words."""
-ABSENCE_SHARE = 0.5
-"""Penalty of a word none of whose classes was detected (all scores 0), as a share of the strength."""
 
 
 @dataclass(frozen=True)
@@ -56,32 +54,29 @@ class ObjectsGuide:
     A class with score s above :data:`NEUTRAL_SCORE` n raises its words by strength * sqrt((s - n) / (1 - n)). A word
     that names several classes (animal, vehicle) takes the highest score of them, and is raised by the n-th part where
     it names n. Where the scores of all classes of a detector are known, a word whose classes all have scores below n is
-    lowered by absence_share * strength * (1 - s / n), with the highest score s of them.
+    lowered by strength * (1 - s / n), with the highest score s of them.
     """
 
     def __init__(
         self,
         mode: GuideMode | str = GuideMode.BOTH,
         strength: float = STRENGTH,
-        absence_share: float = ABSENCE_SHARE,
         finder: NounFinder | None = None,
     ) -> None:
         """
         Args:
             mode: which of the two, biasing words and ranking captions, is done.
             strength: bias of a word whose class was found with score 1, natural logarithm.
-            absence_share: see :data:`ABSENCE_SHARE`; 0 lowers no word.
             finder: knows the singulars of words; None loads the one that ships.
 
         Raises:
-            ValueError: the mode is unknown, or a number is out of range.
+            ValueError: the mode is unknown, or the strength is out of range.
             CoverageError: spaCy or the table of words is missing.
         """
         self.mode = GuideMode(mode)
-        for name, value in (("strength", strength), ("absence_share", absence_share)):
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be 0 or more, not {value}")
-        self._strength, self._share = strength, absence_share
+        if not 0 <= strength < math.inf:
+            raise ValueError(f"strength must be 0 or more, not {strength}")
+        self._strength = strength
         self._finder = finder or NounFinder.load()
         self._table = ClassWords.load()
         self._place_of = {name: place for place, name in enumerate(sorted(self._table.classes))}
@@ -89,7 +84,7 @@ class ObjectsGuide:
 
     @property
     def description(self) -> str:
-        return f"{self.mode.value} {self._strength:g} {self._share:g} {NEUTRAL_SCORE:g}"
+        return f"{self.mode.value} {self._strength:g} {NEUTRAL_SCORE:g}"
 
     def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
         """Compute the biases of the words for a frame, B = 1.
@@ -126,7 +121,7 @@ class ObjectsGuide:
 
     def _lowered(self, scores: NDArray[np.float32] | np.float32) -> Any:
         """Return what scores lower a word by."""
-        return self._share * self._strength * np.clip(1 - scores / NEUTRAL_SCORE, 0, 1)
+        return self._strength * np.clip(1 - scores / NEUTRAL_SCORE, 0, 1)
 
     def _naming_words(self, vocabulary: Vocabulary) -> _NamingWords:
         """Find the words that name classes. A word in several pieces has the id of its first piece."""

@@ -19,7 +19,7 @@ WORDS = (
     "lights", "traffic", "sofa", "robot", "robots",
 )  # fmt: skip
 VOCABULARY = Vocabulary((*SPECIAL, *WORDS))
-STRENGTH, SHARE = 4.0, 0.25
+STRENGTH = 4.0
 HALFWAY = NEUTRAL_SCORE + (1 - NEUTRAL_SCORE) / 4
 """A score that raises by half the strength: the square root of a quarter."""
 
@@ -31,7 +31,7 @@ def finder(coverage: NounCoverage) -> NounFinder:
 
 @pytest.fixture(scope="module")
 def guide(finder: NounFinder) -> ObjectsGuide:
-    return ObjectsGuide("bias", STRENGTH, SHARE, finder=finder)
+    return ObjectsGuide("bias", STRENGTH, finder=finder)
 
 
 def biases(guide: ObjectsGuide, complete: bool = False, **scores: float) -> dict[str, float]:
@@ -67,20 +67,20 @@ def test_a_higher_score_raises_more_and_the_neutral_score_does_nothing(guide: Ob
 
 def test_words_of_classes_with_low_scores_are_lowered_where_all_scores_are_known(guide: ObjectsGuide) -> None:
     said = biases(guide, complete=True, **every_class(giraffe=0.9, cat=NEUTRAL_SCORE / 2, dog=NEUTRAL_SCORE))
-    assert said["zebra"] == said["table"] == said["sofa"] == -STRENGTH * SHARE
-    assert said["cat"] == -STRENGTH * SHARE / 2
+    assert said["zebra"] == said["table"] == said["sofa"] == -STRENGTH
+    assert said["cat"] == -STRENGTH / 2
     assert said["giraffe"] > 0
     assert not {"dog", "puppy", "grass", "robot", "a"} & said.keys()
 
 
 def test_a_word_of_several_classes_takes_the_highest_score(guide: ObjectsGuide) -> None:
     assert biases(guide, complete=True, **every_class(giraffe=0.9))["animal"] > 0
-    assert biases(guide, complete=True, **every_class())["animal"] == -STRENGTH * SHARE
+    assert biases(guide, complete=True, **every_class())["animal"] == -STRENGTH
 
 
 def test_no_word_is_lowered_of_which_a_class_was_not_looked_for(guide: ObjectsGuide) -> None:
     said = biases(guide, complete=True, dog=0.0, robot=0.0)
-    assert said == dict.fromkeys(("dog", "dogs", "puppy", "robot", "robots"), -STRENGTH * SHARE)
+    assert said == dict.fromkeys(("dog", "dogs", "puppy", "robot", "robots"), -STRENGTH)
 
 
 def test_objects_that_were_reported_with_low_scores_lower_nothing(guide: ObjectsGuide) -> None:
@@ -118,14 +118,14 @@ def test_biases_lie_between_the_lowest_and_the_strength(
     guide: ObjectsGuide, scores: dict[str, float], complete: bool
 ) -> None:
     made = guide.word_biases(ClassScores(scores, complete), VOCABULARY)
-    assert (-STRENGTH * SHARE if complete else 0) <= made.bias.min() <= made.bias.max() <= STRENGTH
+    assert (-STRENGTH if complete else 0) <= made.bias.min() <= made.bias.max() <= STRENGTH
     assert ((made.groups > 0) == (made.bias != 0)).all()
 
 
-@pytest.mark.parametrize("wrong", [{"strength": -1.0}, {"absence_share": float("inf")}, {"absence_share": -0.5}])
-def test_a_number_out_of_range_is_refused(wrong: dict[str, float], finder: NounFinder) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be 0 or more"):
-        ObjectsGuide("both", **wrong, finder=finder)  # type: ignore[arg-type]
+@pytest.mark.parametrize("strength", [-1.0, float("inf"), float("nan")])
+def test_a_strength_out_of_range_is_refused(strength: float, finder: NounFinder) -> None:
+    with pytest.raises(ValueError, match="strength must be 0 or more"):
+        ObjectsGuide("both", strength, finder=finder)
 
 
 def test_an_unknown_mode_is_refused(finder: NounFinder) -> None:
