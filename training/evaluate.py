@@ -23,7 +23,6 @@ from training.engine.experiment import load_run
 from training.errors import BackboneError, CheckpointError, ConfigError, DataError
 from training.evaluation.comparison import PERSON, Comparison, ModelCaptions, caption_references, human_captions
 from training.evaluation.metrics.bootstrap import Bootstrap
-from training.evaluation.metrics.chair import SYNONYMS
 from training.evaluation.metrics.scoring import PTB_RULE, TOKENISERS, ChairData
 from training.evaluation.references import References
 from training.evaluation.similar_images import photograph_features
@@ -220,7 +219,7 @@ def evaluate(
     against = against.only(only) if only else against
     against = against.with_domains(domains) if domains else against
     against = against.with_frequencies_of(document_frequencies) if document_frequencies else against
-    synonyms = chair_synonyms or data_folder() / SYNONYMS
+    synonyms = chair_synonyms or data_folder() / "lexicon" / "chair_synonyms.txt"
     objects = read_objects(instances) if instances else against.objects
     source = ", ".join(map(str, instances)) or against.name
     chair_data = None if objects is None else ChairData.load(objects, synonyms, source)

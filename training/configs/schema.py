@@ -264,9 +264,6 @@ class PhaseConfig:
     """What the document frequencies of the reward count: ``images``, or ``captions``, as in M2's code."""
     cider_btw_reward: Float = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
-    absent_objects_penalty: Float = 0.0
-    """What self-critical training subtracts from the reward for each mention of one of COCO's objects that a labelled
-    photograph does not show; 0: nothing. Needs ``lexicon/chair_synonyms.txt`` of the data folder."""
     eight_bits: Bool = False
     """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
     (:mod:`training.models.eight_bits`), so that the model learns with it."""
@@ -282,7 +279,7 @@ class PhaseConfig:
             )
         check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
         check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
-        check_not_negative(self, "backbone_learning_rate", "cider_btw_reward", "absent_objects_penalty")
+        check_not_negative(self, "backbone_learning_rate", "cider_btw_reward")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
         if not 0 < self.backbone_layer_decay <= 1:
@@ -292,9 +289,8 @@ class PhaseConfig:
         check_shares(self, "average", "patch_dropout", "label_smoothing")
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
-        for key in ("cider_btw_reward", "absent_objects_penalty"):
-            if getattr(self, key) and self.objective != "self_critical":
-                raise ValueError(f"{key} is for self_critical, {self.objective} has no reward")
+        if self.cider_btw_reward and self.objective != "self_critical":
+            raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
         check_one_of(self, "reward_documents", ("images", "captions"))
         if self.pairs and self.objective == "self_critical":
             raise ValueError("pairs: self_critical has no use for human captions; leave it out")

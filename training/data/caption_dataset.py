@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -39,13 +38,8 @@ class CaptionDataset(Protocol):
             """Entries that were left out when the data set was opened."""
             return ()
 
-        @property
-        def objects(self) -> Mapping[str, Sequence[str]]:
-            """Which of COCO's 80 classes people have found in an image, where they looked for all of them."""
-            return {}
-
     else:
-        issues, objects = (), MappingProxyType({})
+        issues = ()
 
     def split(self, name: str) -> list[str]:
         """List the image ids of a split, in a fixed order.

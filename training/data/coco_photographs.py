@@ -74,11 +74,6 @@ class CocoPhotographs(ArchivedPhotographs):
         """People's captions of every image that has any, as written."""
         return {image: photograph.sentences for image, photograph in self.photographs.items() if photograph.sentences}
 
-    @property
-    def objects(self) -> dict[str, Sequence[str]]:
-        """Class names of COCO, by image id; photographs without any were not labelled."""
-        return {image: photograph.objects for image, photograph in self.photographs.items() if photograph.objects}
-
     def split(self, name: str) -> list[str]:
         """List the images of a split that have people's captions, in file order.
 

@@ -52,15 +52,6 @@ class Mixture(CaptionDataset):
             captions |= _cap_uses({image: captions[image] for image in trained_on}, self.max_sentence_uses)
         return captions
 
-    @property
-    def objects(self) -> dict[str, Sequence[str]]:
-        """Class names of COCO in the labelled images of every source."""
-        return {
-            f"{name}/{image}": objects
-            for name, source in self.sources.items()
-            for image, objects in source.dataset.objects.items()
-        }
-
     def weight_of(self, image: str) -> float:
         """Return the weight of an image's captions in the cross-entropy."""
         return self.sources[image.partition("/")[0]].weight

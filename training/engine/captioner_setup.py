@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
-from training.data.caption_dataset import CaptionDataset
 from training.data.captions import TokenizedCaptions, tokenize_captions
 from training.data.datasets import merge_provenance, open_dataset
 from training.data.mixture import caption_weights
-from training.data.tokenizer import RULES, build_vocabulary, script_of, tokenize
+from training.data.tokenizer import RULES, build_vocabulary, script_of
 from training.data.visual_batches import VisualInputs
 from training.data.visual_inputs import open_visual_inputs
 from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
@@ -27,10 +26,9 @@ from training.engine.bundle_captioner import load_trained
 from training.engine.trained_captioner import MERGES, UNTRAINED, TrainedCaptioner
 from training.engine.untrained_words import untrained_words
 from training.errors import ConfigError, DataError
-from training.evaluation.metrics.chair import SYNONYMS, Synonyms
 from training.models import FAMILIES
 from training.models.captioner import Captioner
-from training.objectives.objective import ShownObjects, TrainingCaptions
+from training.objectives.objective import TrainingCaptions
 from training.paths import CHECKOUT
 
 
@@ -92,8 +90,6 @@ def set_up_captioner(
         config.data.max_caption_words or max_words,
         caption_weights(dataset, images["train"]),
     )
-    if any(phase.absent_objects_penalty for phase in config.phases):
-        captions = replace(captions, shown=_shown_objects(dataset, images["train"], data))
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)
     record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
@@ -113,26 +109,6 @@ def set_up_captioner(
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     facts = _facts(images, words.select([places[image] for image in dict.fromkeys(images["train"])]), vocabulary)
     return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained, facts)
-
-
-def _shown_objects(dataset: CaptionDataset, images: Sequence[str], data: Path) -> ShownObjects:
-    """Find the objects that labels and captions say the training images show.
-
-    Raises:
-        DataError: the list of synonyms is missing or lacks a class, or no image is labelled.
-    """
-    path = data / SYNONYMS
-    synonyms, labels, captions = Synonyms.load(path), dataset.objects, dataset.captions
-    if unknown := {name for names in labels.values() for name in names} - synonyms.class_of.keys():
-        raise DataError(f"{path} has no class {min(unknown)!r}, which photographs are labelled with")
-    classes = {
-        image: synonyms.shown(labels[image], (" ".join(tokenize(caption)) for caption in captions[image]))
-        for image in dict.fromkeys(images)
-        if image in labels
-    }
-    if not classes:
-        raise DataError("absent_objects_penalty: no training photograph is labelled with COCO's objects")
-    return ShownObjects(synonyms, [classes.get(image) for image in images])
 
 
 def _check_words(words: TokenizedCaptions, written: Mapping[str, Sequence[str]], images: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 """The interface of training objectives."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -12,21 +11,10 @@ from torch import Tensor
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
-from training.evaluation.metrics.chair import Synonyms
 from training.models.captioner import Captioner, HookContext, Visual
 
 MAX_LOSS_FACTOR = 5.0
 """A loss of more than this many times ln V, the loss of a uniform prediction, counts as exploded."""
-
-
-@dataclass(frozen=True)
-class ShownObjects:
-    """Which of COCO's 80 classes the training images show, by the rules of CHAIR."""
-
-    synonyms: Synonyms
-    """The words that name each class."""
-    classes: Sequence[frozenset[str] | None]
-    """The classes of each image; None for an image whose objects nobody has labelled."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +33,6 @@ class TrainingCaptions:
     similar: NDArray[np.int64] | None = None
     """(images, K) indices of the most similar images of each image, the most similar first, -1 where there are fewer;
     None where no phase needs them."""
-    shown: ShownObjects | None = None
-    """None where no phase needs it."""
 
 
 class BatchLoss(NamedTuple):

@@ -66,25 +66,6 @@ class SimilarityPenalty:
         return -self._share * cider_btw
 
 
-class AbsentObjectsPenalty:
-    """Minus a constant for each mention of one of COCO's objects that the image does not show (CHAIR's hallucinations);
-    0 for an image whose objects nobody has labelled."""
-
-    def __init__(self, captions: TrainingCaptions, penalty: float) -> None:
-        assert captions.shown is not None
-        self._vocabulary, self._shown, self._penalty = captions.vocabulary, captions.shown, penalty
-        self.largest = penalty * captions.max_words
-
-    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
-        absent = np.zeros(words.shape[:2])
-        for row, image in enumerate(images):
-            if (shown := self._shown.classes[image]) is not None:
-                for beam, caption in enumerate(words[row]):
-                    mentions = self._shown.synonyms.mentions(" ".join(self._vocabulary.decode(caption)))
-                    absent[row, beam] = sum(name not in shown for name in mentions)
-        return -self._penalty * absent
-
-
 def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]:
     """Make the rewards that a phase names."""
     corpus = CiderD.from_words(
@@ -97,6 +78,4 @@ def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]
     if phase.cider_btw_reward:
         assert captions.similar is not None
         rewards.append(SimilarityPenalty(corpus, captions.similar, phase.cider_btw_reward))
-    if phase.absent_objects_penalty:
-        rewards.append(AbsentObjectsPenalty(captions, phase.absent_objects_penalty))
     return rewards

@@ -111,7 +111,6 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
         (phase(learning_rate=-1.0), r"phases\[0\]: learning_rate must not be negative"),
         (phase(backbone_learning_rate=-1.0), r"phases\[0\]: backbone_learning_rate must not be negative"),
         (phase(label_smoothing=1.0), r"phases\[0\]: label_smoothing must be at least 0 and less than 1"),
-        (phase(absent_objects_penalty=0.1), r"phases\[0\]: absent_objects_penalty is for self_critical, cross_entropy"),
         (phase(cider_btw_reward=0.1), r"phases\[0\]: cider_btw_reward is for self_critical, cross_entropy has no"),
         (phase(average=1.0), r"phases\[0\]: average must be at least 0 and less than 1"),
         (phase(crop=0.0), r"phases\[0\]: crop must be more than 0 and at most 1"),

@@ -17,9 +17,6 @@ from training.data.inflection import singular
 from training.errors import DataError
 from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, ratio
 
-SYNONYMS = Path("lexicon/chair_synonyms.txt")
-"""The published list of synonyms, below the data folder."""
-
 # Two words that count as one word of the list, or as no object ("train track", "home plate").
 DOUBLE_WORDS = (
     "motor bike", "motor cycle", "air plane", "traffic light", "street light", "traffic signal", "stop light",
@@ -81,11 +78,6 @@ class Synonyms:
             terms = [term for term in terms if term != "seat"]
         return [self.class_of[term] for term in terms if term in self.class_of]
 
-    def shown(self, objects: Iterable[str], captions: Iterable[str]) -> frozenset[str]:
-        """Return the classes of an image: those of its annotated ``objects`` and those that its human captions name."""
-        named = (name for caption in captions for name in self.mentions(caption))
-        return frozenset((*(self.class_of[name] for name in objects), *named))
-
 
 def chair(
     candidates: Captions, references: References, objects: Mapping[str, Iterable[str]], synonyms: Synonyms
@@ -110,7 +102,8 @@ def chair(
     check_same_images(candidates, references)
     hallucinated, named = np.zeros((2, len(candidates)))
     for row, (image, caption) in enumerate(candidates.items()):
-        shown = synonyms.shown(objects[image], references[image])
+        shown = {synonyms.class_of[name] for name in objects[image]}
+        shown.update(name for reference in references[image] for name in synonyms.mentions(reference))
         mentions = synonyms.mentions(caption)
         hallucinated[row], named[row] = sum(name not in shown for name in mentions), len(mentions)
     wrong, captions = hallucinated > 0, np.ones(len(candidates))
