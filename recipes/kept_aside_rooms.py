@@ -10,7 +10,7 @@ training.evaluate --images FOLDER/images``.
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,11 +28,12 @@ from training.errors import DataError
 _MIN_USES_OF_WORDS = 3
 
 
-def objects_of_rooms(data: Path) -> dict[str, list[tuple[str, list[float]]]]:
-    """Collect the objects that people name in each room that is kept aside.
+def objects_of_rooms(data: Path, rooms: Iterable[str]) -> dict[str, list[tuple[str, list[float]]]]:
+    """Collect the objects that people name in rooms.
 
     Args:
         data: folder with ``nyu_rooms/``.
+        rooms: their file names.
 
     Returns:
         For each file name the names of objects with their boxes, x, y, width and height as shares of the image. The
@@ -41,7 +42,7 @@ def objects_of_rooms(data: Path) -> dict[str, list[tuple[str, list[float]]]]:
     Raises:
         DataError: a file is missing or malformed.
     """
-    found: dict[str, list[tuple[str, list[float]]]] = {file: [] for file in kept_aside_rooms()}
+    found: dict[str, list[tuple[str, list[float]]]] = {file: [] for file in rooms}
     sentences, questions = data / NYU / "spatial_sentences.jsonl", data / NYU / "questions.jsonl"
     try:
         for entry in read_json_lines(sentences):
@@ -94,7 +95,7 @@ def write_rooms(
     data: DataFolderOption,
 ) -> None:
     """Write the rooms that are kept aside for measuring, with the objects that people name in them."""
-    objects = objects_of_rooms(data)
+    objects = objects_of_rooms(data, kept_aside_rooms())
     images = output / "images"
     images.mkdir(parents=True, exist_ok=True)
     sizes = {}
