@@ -1,4 +1,4 @@
-"""The public-domain photographs in scikit-image's wheel."""
+"""Photographs in scikit-image's wheel, in the public domain or without known restrictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILES = (
 
 
 class SamplePhotographs(FrameSource):
-    """Eight photographs, three of people and animals, four of them grey: "sample:photographs"."""
+    """Eight photographs, four of them in colour: "sample:photographs"."""
 
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)

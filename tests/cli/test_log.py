@@ -133,7 +133,7 @@ def test_nothing_found_is_no_error(run: Run, log: Path) -> None:
 def test_info(run: Run, log: Path) -> None:
     assert "1  front of robot1, poses in map" in run("log", "info", "--log", log).stdout
     facts = json.loads(run("log", "info", "--log", log, "--json").stdout)
-    assert (facts["captions"], facts["version"], len(facts["origins"])) == (2, 3, 2)
+    assert (facts["captions"], facts["version"], len(facts["origins"])) == (2, 4, 2)
 
 
 def test_export_and_import(run: Run, log: Path, tmp_path: Path) -> None:
