@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+MAY_BE_UNKNOWN = "calibrated_confidence"
+"""The number of a caption that is NaN where its bundle has no table for it."""
+
 
 def faults_of(value: Any, name: str = "") -> Iterator[str]:
     """Yield the name and the value of each field of a message, and of the messages in it, that holds such.
@@ -11,7 +14,7 @@ def faults_of(value: Any, name: str = "") -> Iterator[str]:
     The header is the image's, unchanged.
     """
     if isinstance(value, float):
-        if not math.isfinite(value):
+        if not math.isfinite(value) and name != MAY_BE_UNKNOWN:
             yield f"{name} is {value}"
     elif isinstance(value, str):
         if not value.isprintable():

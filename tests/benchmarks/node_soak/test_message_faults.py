@@ -13,6 +13,7 @@ pytestmark = pytest.mark.needs_ros
 
 def test_a_caption_of_finite_numbers_and_printable_text_has_no_faults() -> None:
     caption = messages.Caption(text="a cup on a table", score=-3.5, objects=[messages.DetectedObject(class_name="cup")])
+    caption.calibrated_confidence = math.nan  # unknown
     caption.header.frame_id = "a camera's own\nname"
     assert list(faults_of(caption)) == []
 
