@@ -154,7 +154,5 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"no data sets at {DATA}: set SMART_CAPTION_DATA to their folder")
     if item.get_closest_marker("needs_ros") and not (find_spec("rclpy") and find_spec("smart_caption_ros.msg")):
         pytest.skip("needs ROS 2 and the built messages: run it through `make test`")
-    if item.get_closest_marker("needs_bpy") and not find_spec("bpy"):
-        pytest.skip("needs Blender's Python module: pip install '.[household]' with Python 3.11")
     if item.get_closest_marker("needs_gpu") and not Path("/dev/nvidiactl").exists():
         pytest.skip("needs an NVIDIA GPU")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.packaging.imports import ROOT, imports_of, imports_of_file
 
 PAGE = ROOT / "docs" / "architecture.md"
-PACKAGES = ("recipes", "simulation", "export", "training", "smart_caption_ros")
+PACKAGES = ("recipes", "export", "training", "smart_caption_ros")
 ROOMS_DRAWN = ("training", "smart_caption_ros")
 """Packages whose rooms are drawn; the others are one box each."""
 PICTURE = re.compile(r"(?<=```mermaid\n).*?(?=```)", re.DOTALL)

@@ -32,9 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "smart_caption_ros": set(),
     "training": {"smart_caption_ros"},
     "export": {"smart_caption_ros", "training"},
-    "simulation": {"smart_caption_ros"},
     "benchmarks": {"smart_caption_ros", "training", "export"},
-    "recipes": {"smart_caption_ros", "training", "export", "simulation", "benchmarks"},
+    "recipes": {"smart_caption_ros", "training", "export", "benchmarks"},
 }
 """The packages of the checkout, and those that each may import."""
 ROBOT_ROOMS = (

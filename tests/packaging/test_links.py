@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("recipes/*.md")])
 
-PACKAGES = ("training", "export", "recipes", "simulation", "benchmarks", "smart_caption_ros", "tests")
+PACKAGES = ("training", "export", "recipes", "benchmarks", "smart_caption_ros", "tests")
 """Our own, of the modules that commands name."""
 
 

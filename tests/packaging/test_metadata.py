@@ -36,7 +36,7 @@ def modules(requirements: list[str]) -> set[str]:
 
 def foreign_imports(folder: str) -> set[tuple[str, str]]:
     """File and top-level module of every import of somebody else's code."""
-    own = {"smart_caption_ros", "training", "export", "recipes", "simulation", *sys.stdlib_module_names}
+    own = {"smart_caption_ros", "training", "export", "recipes", *sys.stdlib_module_names}
     return {(path, module.split(".")[0]) for path, module in imports_of(folder) if module.split(".")[0] not in own}
 
 
@@ -81,12 +81,10 @@ def test_robot_side_imports_only_what_it_declares() -> None:
     assert not {(path, module) for path, module in foreign_imports("smart_caption_ros") if module not in declared}
 
 
-@pytest.mark.parametrize("folder", ["training", "export", "recipes", "simulation"])
+@pytest.mark.parametrize("folder", ["training", "export", "recipes"])
 def test_workstation_imports_only_what_it_declares(folder: str) -> None:
     declared = modules(PROJECT["dependencies"])
-    declared |= set().union(
-        *(modules(EXTRAS[name]) for name in ("training", "household", "attribution", "metrics", "backbones"))
-    )
+    declared |= set().union(*(modules(EXTRAS[name]) for name in ("training", "attribution", "metrics", "backbones")))
     assert not {(path, module) for path, module in foreign_imports(folder) if module not in declared}
 
 

@@ -1,1 +1,0 @@
-"""Simulated scenes in ACVR's layout."""

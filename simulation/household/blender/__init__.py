@@ -1,1 +1,0 @@
-"""Rendering by Blender's Cycles; no other module needs ``bpy``."""
