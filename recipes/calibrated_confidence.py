@@ -3,8 +3,8 @@
     python -m recipes.calibrated_confidence BUNDLE
 
 Captions photographs that people have described or labelled, judges each caption by what they say, fits a logistic
-regression to half of the sources, measures it on the others, writes it to the bundle's manifest, and prints figures as
-JSON. It needs the data set of ``python -m recipes.rooms``.
+regression to the sources of :func:`fitted_photographs`, measures it on others, writes it to the bundle's manifest, and
+prints figures as JSON.
 """
 
 import json
@@ -22,8 +22,6 @@ import typer
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from recipes.kept_aside_rooms import objects_of_rooms
-from recipes.rooms.photographs import NYU
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.captioning.bundle import CALIBRATED_CONFIDENCE, write_manifest
 from smart_caption_ros.captioning.calibration import FEATURES
@@ -35,7 +33,6 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco import read_captions, read_objects
 from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
-from training.data.held_out import kept_aside_rooms
 from training.data.json_files import read_json_lines
 from training.data.photographs import PhotographArchive, read_photograph
 from training.errors import DataError
@@ -45,8 +42,6 @@ from training.evaluation.metrics.metric import Metric
 
 FLICKR8K_PHOTOGRAPHS = 300
 """Photographs of each split of Flickr8k, the first ones."""
-EVERY_ROOM = 4
-"""One in so many of the rooms of NYU Depth v2 that are not kept aside is fitted."""
 BINS, FOLDS, PENALTY = 10, 5, 1.0
 """Bins of the calibration error, folds of the cross-validation, and the penalty of the squared weights."""
 
@@ -107,11 +102,9 @@ class Judged:
         return Judged(self.features[chosen], self.truth[chosen])
 
 
-def fitted_photographs(data: Path, rooms: Path) -> dict[str, list[Photograph]]:
+def fitted_photographs(data: Path) -> dict[str, list[Photograph]]:
     """Collect the photographs to fit, by source: dev splits, and labels that are for measuring alone."""
     coco = CocoPhotographs(data / "coco_photographs")
-    kept_aside = {*kept_aside_rooms()}
-    others = [name for name in PhotographArchive(data / NYU / "images.zip").names if name not in kept_aside]
     truth = PhotographArchive(data / "indoor_truth" / "images_256.zip")
     return {
         "coco_photographs dev": [
@@ -119,13 +112,10 @@ def fitted_photographs(data: Path, rooms: Path) -> dict[str, list[Photograph]]:
             for image, photograph in _split(coco, "dev").items()
         ],
         "flickr8k dev": [*_split(Flickr8k(data / "flickr8k"), "dev").values()][:FLICKR8K_PHOTOGRAPHS],
-        "rooms dev": _coco_file(rooms / "captions_dev.json", rooms / "images"),
         "indoor_truth": [
             Photograph(partial(truth.read, entry["image"]), (), entry["objects"], entry.get("absent", ()))
             for entry in read_json_lines(data / "indoor_truth" / "labels.jsonl")
         ],
-        # The captioner has learned from them, and is still no more often right in them than in those kept aside.
-        "other rooms": _rooms(data, others[::EVERY_ROOM]),
     }
 
 
@@ -136,17 +126,7 @@ def measured_photographs(data: Path) -> dict[str, list[Photograph]]:
     return {
         "coco_mini validation": _coco_file(mini / "captions_val2017.json", mini / "images", objects),
         "flickr8k test": [*_split(Flickr8k(data / "flickr8k"), "test").values()][:FLICKR8K_PHOTOGRAPHS],
-        "rooms kept aside": _rooms(data, kept_aside_rooms()),
     }
-
-
-def _rooms(data: Path, files: Sequence[str]) -> list[Photograph]:
-    """Collect rooms with the objects that people name in them."""
-    archive = PhotographArchive(data / NYU / "images.zip")
-    return [
-        Photograph(partial(archive.read, file), (), [name for name, _ in named])
-        for file, named in objects_of_rooms(data, files).items()
-    ]
 
 
 def _split(dataset: CaptionDataset, split: str) -> dict[str, Photograph]:
@@ -288,14 +268,11 @@ def _calibration_error(shares: NDArray[np.float64], truth: NDArray[np.float64], 
 def calibrate(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Folder of the bundle; its manifest is changed.")],
     data: DataFolderOption,
-    rooms: Annotated[Path, typer.Option(metavar="FOLDER", help="Data set of python -m recipes.rooms.")] = Path(
-        "runs/rooms"
-    ),
 ) -> None:
     """Fit the calibrated confidence of a bundle and write it to its manifest."""
     captioner = guide_words(Captioner.from_bundle(bundle, "onnxruntime-cpu", threads=1))
     judge = Judge(Synonyms.load(data / "lexicon" / "chair_synonyms.txt"), NounFinder.load())
-    sources = fitted_photographs(data, rooms)
+    sources = fitted_photographs(data)
     judged = caption_and_judge(captioner, judge, sources | measured_photographs(data))
     fitting = [judged[source] for source in sources]
     kept = {source: captions for source, captions in judged.items() if source not in sources}

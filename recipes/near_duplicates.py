@@ -140,7 +140,6 @@ def training_photographs(data: Path) -> Photographs:
         **_in_folder(data / "coco_val2017_captions", "images"),
         **_archived(data / "nyu_rooms" / "images.zip", [name for name in rooms if name not in kept_aside]),
         **_archived(data / "scenes" / "images.zip"),
-        **_archived(data / "houses" / "images.zip"),
         **_archived(data / "ikea_rooms" / "rooms.zip"),
     }
 

@@ -42,7 +42,7 @@ def _without_torch() -> Iterator[None]:
 
 
 def default_pipeline_path() -> Path:
-    """Return the folder of the pipeline in the package, made by `recipes/lexicon/noun_tagger.py`."""
+    """Return the folder of the pipeline in the package, made by `recipes/lexicon` of commit 8c43a21."""
     return Path(__file__).resolve().parent / "data" / "caption_nouns"
 
 

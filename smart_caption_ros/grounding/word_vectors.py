@@ -21,7 +21,7 @@ _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
 
 
 def default_table_path() -> Path:
-    """Return the path of the table in the package, made by `recipes/lexicon/word_vector_table.py`."""
+    """Return the path of the table in the package, made by `recipes/lexicon` of commit 8c43a21."""
     return Path(__file__).resolve().parent / "data" / "word_vectors.npz"
 
 

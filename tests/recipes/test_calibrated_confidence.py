@@ -84,7 +84,7 @@ def test_the_command_writes_a_table_by_which_the_bundle_calibrates_its_captions(
         Photograph(lambda seed=seed: blobs(seed, 50, 60), (str(seed % 3 > 0),))  # type: ignore[misc]
         for seed in range(12)
     ]
-    monkeypatch.setattr(recipe, "fitted_photographs", lambda data, rooms: {"fitted": source})
+    monkeypatch.setattr(recipe, "fitted_photographs", lambda data: {"fitted": source})
     monkeypatch.setattr(recipe, "measured_photographs", lambda data: {"kept": source[:6]})
     monkeypatch.setattr(Judge, "is_true", lambda self, caption, photograph: photograph.captions == ("True",))
     (tmp_path / "lexicon").mkdir()

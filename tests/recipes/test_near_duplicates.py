@@ -15,10 +15,9 @@ from recipes.near_duplicates import (
     same_pictures,
     training_photographs,
 )
-from recipes.rooms.photographs import RoomsData
 from training.data.coco_photographs import CocoPhotographs
 from training.data.flickr8k import Flickr8k
-from training.data.held_out import excluded_photographs, kept_aside_rooms
+from training.data.held_out import excluded_photographs
 
 
 def textured(seed: int, side: int = 300) -> NDArray[np.uint8]:
@@ -86,8 +85,3 @@ def test_no_data_set_is_trained_on_excluded_photographs(data_dir: Path) -> None:
     ):
         assert excluded_photographs(folder)
         assert not excluded_photographs(folder) & set(dataset.split("train"))
-    rooms = RoomsData.open(data_dir).photographs
-    assert not [photograph for photograph in rooms if photograph.file in excluded_photographs(photograph.origin)]
-    assert len([photograph for photograph in rooms if photograph.origin == "nyu_rooms"]) == 795 - len(
-        kept_aside_rooms()
-    )

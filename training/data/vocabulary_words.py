@@ -18,7 +18,7 @@ from training.errors import DataError
 from training.vision.detection_classes import DETECTION_CLASSES
 
 PATH = Path(__file__).resolve().parent / "class_word_forms.txt"
-"""Made by :mod:`recipes.lexicon.class_word_forms`."""
+"""Words of each class, made by `recipes/lexicon` of commit 8c43a21."""
 
 DETECTOR = "detector"
 """Value of ``required_words`` in an experiment: the words of :data:`DETECTION_CLASSES`."""

@@ -1,11 +1,9 @@
 """Required words and vectors of a vocabulary."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from recipes.lexicon.class_word_forms import class_word_forms
 from training.data.tokenizer import build_vocabulary
 from training.data.vocabulary_words import read_vectors, words_of_detector
 from training.errors import DataError
@@ -23,15 +21,6 @@ def test_a_required_word_is_in_the_vocabulary_however_rare_it_is() -> None:
     counts = {"dog": 9, "giraffe": 1, "rare": 2}
     assert build_vocabulary(counts, 5, {"giraffe", "zebra", "dog"}).words[4:] == ("dog", "giraffe", "zebra")
     assert build_vocabulary(counts, 5).words[4:] == ("dog",)
-
-
-def test_word_forms_are_those_that_occur_often_in_either_number() -> None:
-    counts = Counter({"sofa": 9, "sofas": 5, "couches": 4, "settee": 1, "dogs": 7, "kitchen": 50})
-    forms = class_word_forms(counts, 5)
-    assert forms["couch"] == ["couch", "sofa", "sofas"]
-    assert forms["dog"] == ["dog", "dogs"]
-    assert forms["hot dog"] == ["dog", "hot"]
-    assert forms.keys() == set(DETECTION_CLASSES)
 
 
 def test_words_of_the_vocabulary_get_their_first_vector(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""Captions for photographs that people labelled or described (``python -m recipes.caption_sets``)."""

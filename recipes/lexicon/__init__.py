@@ -1,1 +1,0 @@
-"""Training of the noun tagger, and the table of word vectors, that ship with the package."""

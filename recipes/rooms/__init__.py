@@ -1,1 +1,0 @@
-"""Captions for real photographs of rooms: ``python -m recipes.rooms``."""
