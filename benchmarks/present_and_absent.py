@@ -19,11 +19,10 @@ import numpy as np
 import typer
 
 from benchmarks.environment import describe_environment, report
-from benchmarks.sample_captions import captions_of_models
 from smart_caption_ros.grounding.class_words import ClassWords
 from training.command_line import JsonOption, run_command
 from training.data.inflection import singular
-from training.data.json_files import read_json_lines
+from training.data.json_files import read_json, read_json_lines
 from training.errors import DataError
 from training.evaluation.metrics.bootstrap import Bootstrap
 from training.evaluation.metrics.metric import Metric, ratio
@@ -47,6 +46,24 @@ def present_and_absent(
     judge = make_judge({name for lists in shown.values() for names in lists for name in names})
     results = {name: summarise(said, shown, judge) for name, said in models.items()}
     report({**describe_environment(seed=0), "labels": labels.parent.name, "models": results}, output)
+
+
+def captions_of_models(path: Path) -> dict[str, dict[str, str]]:
+    """Read the captions of the models of a file, by model and image id.
+
+    Raises:
+        DataError: the file is missing, malformed or no result.
+    """
+    try:
+        models = {
+            name: {image: str(found["caption"]) for image, found in model["per_image"].items()}
+            for name, model in read_json(path)["models"].items()
+        }
+    except (AttributeError, KeyError, TypeError):
+        models = {}
+    if not models:
+        raise DataError(f"{path}: no result of python -m training.evaluate with the captions of images")
+    return models
 
 
 Judge = Callable[[str, set[str], set[str]], tuple[list[str], list[str]]]
