@@ -1,14 +1,21 @@
-"""Files: atomic writing, checksums, the cache folder, and the package's configuration files and message definitions."""
+"""Files: the one way to write them, checksums, the cache folder, configuration files and message definitions.
+
+Every output is written under another name and then renamed; an input, a folder, a pipe or a device is never replaced.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
+import stat
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from smart_caption_ros.errors import ExpectedError
 
 PACKAGE = "smart_caption_ros"
 INTERFACES = "interfaces"
@@ -18,23 +25,111 @@ PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
 """The variable read by Jazzy's Fast DDS, which ignores FASTDDS_DEFAULT_PROFILES_FILE."""
 UNFINISHED = ".unfinished"
 """Suffix of files that are being written; a killed process leaves such a file behind."""
+_STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
+
+
+class OutputError(ExpectedError, OSError):
+    """An output that must not be written: an input, a folder, a pipe or a device. Commands exit with status 2."""
+
+
+def check_output(path: Path, inputs: Iterable[Path] = ()) -> Path:
+    """Check that a file may be written, before the work begins whose result it holds.
+
+    Args:
+        path: the output. A regular file, a new name, or a symbolic link to one, whose target is written and which stays
+            a link; or /dev/null, /dev/stdout, /dev/stderr and /dev/fd/N, which are written through.
+        inputs: files that are read. They are compared by inode, so that links do not hide them; those that do not exist
+            are passed over.
+
+    Returns:
+        The file that is written: ``path`` with its links resolved.
+
+    Raises:
+        OutputError: the path is an input, a folder, a pipe or a device.
+        OSError: the path leads nowhere, for example because its links are a circle.
+    """
+    if _is_stream(path):
+        return path
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return Path(os.path.realpath(path))
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, pipe or socket"
+        raise OutputError(f"{path} is {kind}, not a file: name another output")
+    for read in inputs:
+        if read.exists() and os.path.samestat(found, read.stat()):
+            raise OutputError(f"{path} is also an input, {read}: name another output")
+    return Path(os.path.realpath(path))
+
+
+def check_outputs_in(folder: Path, pattern: str, inputs: Iterable[Path]) -> None:
+    """Check that none of the files in a folder that will be replaced is an input.
+
+    Args:
+        folder: may be missing.
+        pattern: of the names of the files, "*.png".
+        inputs: files that are read, as for :func:`check_output`.
+
+    Raises:
+        OutputError: one of the files is an input.
+    """
+    outputs = {(found.st_dev, found.st_ino): path for path in folder.glob(pattern) if (found := path.stat())}
+    for read in inputs if outputs else ():
+        if read.exists() and (found := read.stat()) and (output := outputs.get((found.st_dev, found.st_ino))):
+            raise OutputError(f"{output} would be replaced, and is an input, {read}: name another output")
+
+
+def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> Path:
+    """Check that a folder may be replaced as a whole.
+
+    Args:
+        folder: a folder, a new name, or a symbolic link to one, whose target is replaced.
+        inputs: files and folders that are read; those that do not exist are passed over.
+
+    Returns:
+        The folder that is replaced: ``folder`` with its links resolved.
+
+    Raises:
+        OutputError: there is something else than a folder, or an input is the folder or lies in it.
+    """
+    target = Path(os.path.realpath(folder))
+    if target.exists():
+        if not target.is_dir():
+            raise OutputError(f"{folder} is not a folder: name another output")
+        for read in inputs:
+            real = Path(os.path.realpath(read))
+            if real.exists() and any(parent.samefile(target) for parent in (real, *real.parents)):
+                raise OutputError(f"{folder} holds an input, {read}: name another output")
+    return target
 
 
 @contextmanager
-def replaced_atomically(path: Path) -> Iterator[Path]:
+def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """Yield a path beside ``path`` to write to; rename it to ``path`` at the end, or remove it after an exception.
 
     The yielded path has another suffix than ``path``: pass the format to functions that derive it from the suffix, and
     an open file to ``numpy.save``, which would append ``.npy``.
 
+    Args:
+        path: the output, as for :func:`check_output`.
+        inputs: files that are read, as for :func:`check_output`.
+
     Raises:
+        OutputError: see :func:`check_output`; nothing is touched.
         OSError: the file cannot be written, for example because its folder is missing; names ``path``.
     """
+    target = check_output(path, inputs)
+    if _is_stream(path):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder, path.name)
+            _write_through(Path(folder, path.name), path)
+        return
     # Processes that write the same file at a time have different ids.
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}{UNFINISHED}")
     try:
         yield unfinished
-        unfinished.replace(path)
+        unfinished.replace(target)
     except BaseException as error:
         with suppress(OSError):  # the first error is raised
             unfinished.unlink()
@@ -43,20 +138,26 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_replaced_atomically(folder: Path) -> Iterator[Path]:
+def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """Yield a new folder beside ``folder`` to write to; replace ``folder`` with it at the end, or remove it on failure.
 
+    Args:
+        folder: the output, as for :func:`check_output_folder`.
+        inputs: files and folders that are read, as for :func:`check_output_folder`.
+
     Raises:
+        OutputError: see :func:`check_output_folder`; nothing is touched.
         OSError: the folder cannot be written or replaced, for example because another process has just replaced it.
     """
-    unfinished, outgoing = (folder.with_name(f"{folder.name}.{os.getpid()}{end}") for end in (UNFINISHED, ".replaced"))
+    target = check_output_folder(folder, inputs)
+    unfinished, outgoing = (target.with_name(f"{target.name}.{os.getpid()}{end}") for end in (UNFINISHED, ".replaced"))
     shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
     try:
+        unfinished.mkdir()
         yield unfinished
-        if folder.exists():
-            folder.rename(outgoing)
-        unfinished.rename(folder)
+        if target.exists():
+            target.rename(outgoing)
+        unfinished.rename(target)
     except OSError as error:
         _name_file(error, folder, unfinished)
         raise
@@ -65,24 +166,36 @@ def folder_replaced_atomically(folder: Path) -> Iterator[Path]:
         shutil.rmtree(outgoing, ignore_errors=True)
 
 
+def _is_stream(path: Path) -> bool:
+    """Whether a path stands for an open file of this process, or for /dev/null."""
+    absolute = path.absolute()
+    return str(absolute) in _STREAMS or str(absolute.parent) in ("/dev/fd", "/proc/self/fd")
+
+
+def _write_through(content: Path, path: Path) -> None:
+    # Appends: a file that stdout was redirected to may already have content.
+    with content.open("rb") as source, os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
+        shutil.copyfileobj(source, stream)
+
+
 def _name_file(error: BaseException, path: Path, unfinished: Path) -> None:
     """Let an error of the system name the file that is being written: that of a full disk names none."""
     if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(unfinished)):
         error.filename = str(path)
 
 
-def write_bytes_atomically(path: Path, data: bytes) -> None:
+def write_bytes_atomically(path: Path, data: bytes, inputs: Iterable[Path] = ()) -> None:
     """Write a file atomically; see :func:`replaced_atomically`."""
-    with replaced_atomically(path) as unfinished:
+    with replaced_atomically(path, inputs) as unfinished:
         unfinished.write_bytes(data)
 
 
-def write_text_atomically(path: Path, text: str) -> None:
+def write_text_atomically(path: Path, text: str, inputs: Iterable[Path] = ()) -> None:
     """Write a UTF-8 file atomically; line ends are not converted, and "?" stands for what has no UTF-8 form.
 
     That is half a surrogate pair, which Python's names of files have for bytes that are not UTF-8.
     """
-    write_bytes_atomically(path, text.encode(errors="replace"))
+    write_bytes_atomically(path, text.encode(errors="replace"), inputs)
 
 
 def sha256_of(path: Path) -> str:

@@ -1,14 +1,20 @@
-"""Files are written whole or not at all, also after errors and kills."""
+"""Files are written whole or not at all, also after errors and kills; inputs and devices are never replaced."""
 
+import os
 import resource
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from smart_caption_ros.files import (
     UNFINISHED,
+    OutputError,
+    check_output,
+    check_output_folder,
     folder_replaced_atomically,
     replaced_atomically,
     write_bytes_atomically,
@@ -65,12 +71,98 @@ def test_a_failure_before_anything_is_written_leaves_nothing(tmp_path: Path) -> 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_cannot_be_renamed_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "a folder"
-    path.mkdir()
-    with pytest.raises(IsADirectoryError):
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def link_to_full(path: Path) -> None:
+    path.symlink_to("/dev/full")
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, make_fifo, make_socket, link_to_full])
+def test_what_is_no_file_is_refused_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket is short
+    path = Path("output")
+    make(path)
+    before = path.lstat()
+    with pytest.raises(OutputError, match=r"output is (a folder|a device, pipe or socket), not a file"):
         write_bytes_atomically(path, b"new")
-    assert list(tmp_path.iterdir()) == [path]
+    assert path.lstat() == before
+    assert list(tmp_path.iterdir()) == [tmp_path / "output"]
+
+
+def test_the_target_of_a_link_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    link, target = tmp_path / "link", tmp_path / "far" / "target"
+    link.symlink_to("far/target")
+    for content in (b"first", b"second"):  # the first time, the link leads to no file
+        write_bytes_atomically(link, content)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+    folder_link = tmp_path / "folder_link"
+    folder_link.symlink_to("far")
+    with folder_replaced_atomically(folder_link) as unfinished:
+        (unfinished / "new").touch()
+    assert folder_link.is_symlink()
+    assert [path.name for path in (tmp_path / "far").iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to, lambda path, source: None])
+def test_an_output_that_is_an_input_is_refused(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+    source = tmp_path / "photo.png"
+    source.write_bytes(b"a photograph")
+    path = tmp_path / "output.png"
+    make(path, source)
+    if not path.exists():
+        path = tmp_path / ".." / tmp_path.name / "photo.png"
+    with pytest.raises(OutputError, match=r"is also an input, .*photo\.png"):
+        write_bytes_atomically(path, b"new", [tmp_path / "not there", source])
+    assert source.read_bytes() == b"a photograph"
+    assert not list(tmp_path.glob(f"*{UNFINISHED}"))
+
+
+def test_an_output_that_is_no_input_is_not_refused(tmp_path: Path) -> None:
+    source, path = tmp_path / "photo.png", tmp_path / "output.png"
+    source.touch()
+    path.touch()
+    assert check_output(path, [source, tmp_path]) == path
+    assert check_output_folder(tmp_path / "new", [source, tmp_path]) == tmp_path / "new"
+
+
+def test_a_folder_with_an_input_is_not_replaced(tmp_path: Path) -> None:
+    source = tmp_path / "bundle" / "weights"
+    source.parent.mkdir()
+    source.write_bytes(b"weights")
+    for read in (source, source.parent):
+        with pytest.raises(OutputError, match="holds an input"), folder_replaced_atomically(tmp_path, [read]):
+            pass
+    with pytest.raises(OutputError, match="is not a folder"), folder_replaced_atomically(source):
+        pass
+    assert source.read_bytes() == b"weights"
+
+
+@pytest.mark.parametrize("redirected", [False, True])
+def test_standard_output_is_written_through(tmp_path: Path, redirected: bool) -> None:
+    script = (
+        "import sys; from pathlib import Path; from smart_caption_ros.files import write_text_atomically as write\n"
+        "for name in sys.argv[1:]: write(Path(name), 'text\\n')"
+    )
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    command = [sys.executable, "-c", script, "/dev/stdout", "/dev/fd/1", "/dev/null"]
+    with log.open("a") as stream:
+        done = subprocess.run(command, check=True, stdout=stream if redirected else subprocess.PIPE, text=True)
+    assert log.read_text() == ("before\ntext\ntext\n" if redirected else "before\n")
+    assert redirected or done.stdout == "text\ntext\n"
+    assert Path("/dev/stdout").is_symlink()
+    assert Path("/dev/null").is_char_device()
 
 
 def test_a_missing_folder_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> None:
@@ -108,6 +200,7 @@ def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from smart_caption_ros.files import replaced_atomically
 with replaced_atomically(Path(sys.argv[1])) as unfinished:

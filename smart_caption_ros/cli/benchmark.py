@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from smart_caption_ros.cli.options import BundleArgument, EngineOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
     check_engine,
+    check_output_file,
     console,
     errors_in_a_sentence,
+    input_files,
     log_to_terminal,
     print_json,
     progress_bar,
@@ -51,6 +53,8 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
         from smart_caption_ros.measuring import benchmark as benchmarking
 
         check_engine(options.engine)
+        if str(options.output) != "-":
+            check_output_file(options.output, "--json", input_files([options.source] if options.source else ()))
         log_to_terminal()
         images = _images(options.source, options.frames)
         captioner = guide_words(Captioner.from_bundle(path, options.engine, options.threads))

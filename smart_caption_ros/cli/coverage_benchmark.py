@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,10 @@ from smart_caption_ros.cli.options import Argument, EngineOption, Option, Pipeli
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
-    check_folder_of,
+    check_output_file,
     console,
     errors_in_a_sentence,
+    input_files,
     log_to_terminal,
     printable,
     progress_bar,
@@ -117,7 +118,7 @@ def acvr(
 ) -> None:
     """Measure coverage on sequences of the ACRV Robotic Vision Challenge."""
     with errors_in_a_sentence():
-        _check(options)
+        _check(options, () if root is None else root.glob("*/labels.json"))
         from smart_caption_ros.sources.acvr import AcvrSequences
         from smart_caption_ros.sources.sequences import sample_sequences_path
 
@@ -137,7 +138,7 @@ def coco(
 ) -> None:
     """Measure coverage on images with ground truth in the COCO format."""
     with errors_in_a_sentence():
-        _check(options)
+        _check(options, (*instances, *input_files([images])))
         from smart_caption_ros.evaluation.coco_instances import CocoInstances
 
         _benchmark(_reference(CocoInstances(instances, images), options), options)
@@ -153,7 +154,7 @@ def folder(
 ) -> None:
     """Measure coverage on photographs without ground truth, against the objects that a detector finds."""
     with errors_in_a_sentence():
-        _check(options)
+        _check(options, (detector, *input_files([photographs])))
         from smart_caption_ros.captioning import Detector
         from smart_caption_ros.detection.detector import MINIMUM_SCORE
         from smart_caption_ros.engines import load_with
@@ -166,14 +167,19 @@ def folder(
         _benchmark(reference, options)
 
 
-def _check(options: BenchmarkOptions) -> None:
+def _check(options: BenchmarkOptions, inputs: Iterable[Path]) -> None:
     if options.bundle and options.captions:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
     if options.captions and isinstance(options, WorkerOptions) and options.has_workers:
         raise typer.BadParameter("Given captions need no workers.", param_hint="--jobs")
     check_engine(options.engine)
-    check_folder_of(options.json_file)
-    check_folder_of(options.html)
+    inputs = [*inputs, *(options.captions or ())]
+    if options.word_vectors is not None:
+        inputs.append(options.word_vectors)
+    if isinstance(options, LabelledOptions) and options.detections is not None:
+        inputs += [options.detections, *options.detections.glob("*.json")]
+    check_output_file(options.json_file, "--json", inputs)
+    check_output_file(options.html, "--html", inputs)
 
 
 def _reference(frames: GroundTruth, options: LabelledOptions) -> _Reference:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,10 +15,11 @@ from smart_caption_ros.cli.options import Argument
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
-    check_folder_of,
     check_guide,
+    check_output_file,
     console,
     errors_in_a_sentence,
+    input_files,
     log_to_terminal,
     make_progress_bar,
     print_json,
@@ -73,7 +73,7 @@ def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
     """Print the captions of the frames of all sources."""
     from smart_caption_ros.sources import FrameSource, captioned_frames
 
-    _check_sheet(options.sheet)
+    _check_pictures(paths, options)
     log_to_terminal()
     sources = captioned_frames.open_all(paths, options.topic[0] if options.topic else None)
     readable = any(isinstance(source, FrameSource) for source in sources)
@@ -137,13 +137,17 @@ class _Pictures:
         return sentences
 
 
-def _check_sheet(path: Path | None) -> None:
-    """Refuse a sheet that cannot be written, before any frame is captioned."""
+def _check_pictures(paths: Sequence[str], options: DescribeOptions) -> None:
+    """Refuse pictures that cannot be written, or would replace an input, before any frame is captioned."""
+    from smart_caption_ros.files import check_outputs_in
     from smart_caption_ros.viewing import PICTURE_SUFFIXES
 
-    if path is not None and path.suffix.lower() not in PICTURE_SUFFIXES:
-        raise typer.BadParameter(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}.", param_hint="--sheet")
-    check_folder_of(path, "--sheet")
+    sheet = options.sheet
+    if sheet is not None and sheet.suffix.lower() not in PICTURE_SUFFIXES:
+        raise typer.BadParameter(f"{sheet} does not end in {', '.join(PICTURE_SUFFIXES)}.", param_hint="--sheet")
+    check_output_file(sheet, "--sheet", input_files(paths))
+    if options.output is not None:
+        check_outputs_in(options.output, "*.png", input_files(paths))
 
 
 def _load_captioner(options: DescribeOptions) -> Captioner:

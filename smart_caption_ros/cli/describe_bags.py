@@ -12,6 +12,7 @@ import typer
 
 from smart_caption_ros.cli.terminal import (
     FAILED,
+    check_output_file,
     log_to_terminal,
     make_progress_bar,
     print_json,
@@ -46,6 +47,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
         raise typer.BadParameter(f"{bag} is not a ROS 2 bag.", param_hint="PATH")
     log_to_terminal()
     check_output(output)
+    check_output_file(output, "--output", (bag, *bag.glob("*")))
     with BagStorage(bag, salvage=True) as storage:  # before the model is loaded
         total = sum(topic.count for topic in storage.topics if topic.message_type.startswith("sensor_msgs/msg/"))
     model = model_settings(options)

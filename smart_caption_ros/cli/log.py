@@ -13,7 +13,7 @@ from smart_caption_ros.cli.options import Argument, JsonOption, LogOption, Optio
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_engine,
-    check_folder_of,
+    check_output_file,
     console,
     errors_in_a_sentence,
     log_to_terminal,
@@ -131,7 +131,7 @@ def find(
         from smart_caption_ros.caption_log.results import log_page, to_json, write_picture_of
         from smart_caption_ros.files import write_text_atomically
 
-        check_folder_of(options.html, "--html")
+        check_output_file(options.html, "--html", [_path(options.log)])
         # The command takes what looks like an option for a word, because words may begin with a dash.
         for word in words or ():
             if word.startswith("--"):
@@ -237,7 +237,7 @@ def export(
         from smart_caption_ros.caption_log import LogReader
         from smart_caption_ros.caption_log.csv_files import export_csv
 
-        check_folder_of(path)
+        check_output_file(path, inputs=[_path(log)])
         with LogReader(_path(log)) as reader:
             count = export_csv(reader.all_rows(), path, pictures)
         print(printable(f"{counted(count, 'caption')} in {path}"))

@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from smart_caption_ros.errors import ExpectedError
-from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.files import OutputError, check_output, write_text_atomically
 from smart_caption_ros.json_text import json_text
 from smart_caption_ros.text import escaped, visible
 
@@ -34,11 +34,17 @@ _json_file: TextIO | None = None  # where print_json() prints; None: sys.stdout
 
 @contextmanager
 def errors_in_a_sentence() -> Iterator[None]:
-    """Report an expected error as one sentence on stderr and exit with status 1; exit with 130 after Ctrl-C."""
+    """Report an expected error as one sentence on stderr and exit with status 1; exit with 130 after Ctrl-C.
+
+    The status is 2 for an output that must not be written.
+    """
     try:
         yield
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+    except OutputError as error:
+        report_error(str(error))
+        raise typer.Exit(WRONG_USAGE) from error
     except ImportError as error:
         report_error(f"{error}; run `{PROGRAM} doctor` to see what is missing")
         raise typer.Exit(FAILED) from error
@@ -107,14 +113,28 @@ def check_guide(mode: str) -> None:
         raise typer.BadParameter(f"{mode!r} is not one of {', '.join(GUIDE_CHOICES)}.", param_hint="--objects-guide")
 
 
-def check_folder_of(path: Path | None, option: str | None = None) -> None:
-    """Check that a file can be written where an option says.
+def check_output_file(path: Path | None, option: str | None = None, inputs: Iterable[Path] = ()) -> None:
+    """Check that a file can be written where an option says, before any work.
 
     Raises:
         typer.BadParameter: its folder does not exist.
+        OutputError: it is one of the inputs, a folder, a pipe or a device.
     """
-    if path is not None and not path.parent.is_dir():
+    if path is None:
+        return
+    if not path.parent.is_dir():
         raise typer.BadParameter(f"There is no folder {path.parent} to write {path.name} into.", param_hint=option)
+    check_output(path, inputs)
+
+
+def input_files(sources: Iterable[str | Path]) -> Iterator[Path]:
+    """Yield the files that a command reads its frames from, and those of folders, to compare its outputs with."""
+    from smart_caption_ros.sources.image_folder import is_image_file
+
+    for source in map(Path, sources):
+        yield source
+        if source.is_dir():
+            yield from filter(is_image_file, source.iterdir())
 
 
 def printable(text: str) -> str:
