@@ -1,25 +1,29 @@
-"""Caption a whole bag into a new one; a run that was killed is gone on with."""
+"""Caption a whole bag into a new one: one .mcap or .db3 file, whole or not at all."""
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from smart_caption_ros.bags.bag_writer import (
-    OUTPUT_SUFFIXES,
-    read_provenance,
-    settings_of,
-    write_captioned_bag,
-)
-from smart_caption_ros.bags.cameras import Camera, Thinning, choose_cameras
-from smart_caption_ros.bags.journal import SUFFIX, Journal, differing, remove_journal
+from smart_caption_ros.bags.cameras import BagCamera, choose_cameras
 from smart_caption_ros.bags.message_captioner import MessageCaptioner
+from smart_caption_ros.bags.message_types import CAPTION, STRING, typestore
+from smart_caption_ros.files import OutputError, replaced_atomically
 from smart_caption_ros.sources import SourceError
-from smart_caption_ros.sources.bag_storage import BagStorage
+from smart_caption_ros.sources.bag import image_messages
+from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage, import_rosbags
 from smart_caption_ros.text import counted
+
+_PLUGINS = {".mcap": "MCAP", ".db3": "SQLITE3"}
+OUTPUT_SUFFIXES = tuple(_PLUGINS)
 
 
 @dataclass(frozen=True)
@@ -28,88 +32,75 @@ class BagOptions:
 
     Attributes:
         topics: image topics; empty for every camera.
-        thinning: which of their images.
-        with_images: whether the images are copied beside the captions.
-        force: whether an output or a journal of other settings is replaced.
+        every: every Nth image of each camera is captioned, from the first one on.
+        with_images: whether all images are copied beside the captions.
+        force: whether an output that exists is replaced.
     """
 
     topics: tuple[str, ...] = ()
-    thinning: Thinning = field(default_factory=Thinning)
+    every: int = 1
     with_images: bool = False
     force: bool = False
 
 
 @dataclass(frozen=True)
 class BagReport:
-    """What came of a bag.
+    """Result of captioning a bag.
 
     Attributes:
         output: the bag of captions.
         caption_topics: the topic of the captions of each camera.
         images: number of images that were selected, unreadable ones included.
-        captioned: how many of them this run captioned.
-        kept: how many of them an earlier run had captioned.
-        failed: how many of them have no caption because of a problem.
+        failed: number of them without a caption because of a problem.
         first_problem: the problem of the first of those; empty if there is none.
         recording_s: time of the recording from the first selected image to the last one.
-        work_s: time that this run took, without loading the model.
+        work_s: time that captioning took, without loading the model.
         damage: one sentence about a bag that was cut off; empty for a whole one.
         left_out: a sentence for each image topic that was left out.
-        was_complete: whether an earlier run had completed the output, so that nothing was done.
     """
 
     output: Path
     caption_topics: tuple[str, ...]
     images: int
-    captioned: int
-    kept: int
     failed: int
     first_problem: str
     recording_s: float
     work_s: float
     damage: str
     left_out: tuple[str, ...]
-    was_complete: bool = False
 
     @property
-    def speed(self) -> float | None:
-        """Seconds of the recording per second of work; None if an earlier run did part of the work."""
-        return self.recording_s / self.work_s if self.captioned and not self.kept and self.work_s else None
+    def speed(self) -> float:
+        """Seconds of the recording per second of work."""
+        return self.recording_s / self.work_s
 
     def sentences(self) -> list[str]:
-        """Return what a person wants to know, in sentences."""
+        """Return the report for a person."""
         captioned = f"{self.images - self.failed} of " if self.failed else ""
         cameras = counted(len(self.caption_topics), "camera")
-        what = f"{captioned}{counted(self.images, 'image')} of {cameras} ({', '.join(self.caption_topics)})"
-        if self.was_complete:
-            return [*self.left_out, f"{self.output} is complete already: {what}", *self._problems()]
-        kept = f", {self.kept} of them by an earlier run" if self.kept else ""
-        pace = f"{self.recording_s:.1f} s of recording in {self.work_s:.1f} s"
-        pace += f", {self.speed:.2f} times real time" if self.speed else ""
-        return [*self.left_out, f"{self.output}: captioned {what}{kept}; {pace}", *self._problems()]
-
-    def _problems(self) -> list[str]:
-        images = counted(self.failed, "image")
-        problems = [f"{images} without a caption; the first: {self.first_problem}"] if self.failed else []
-        return [*problems, self.damage] if self.damage else problems
+        result = (
+            f"{self.output}: captioned {captioned}{counted(self.images, 'image')} of {cameras} "
+            f"({', '.join(self.caption_topics)}); {self.recording_s:.1f} s of recording in {self.work_s:.1f} s, "
+            f"{self.speed:.2f} times real time"
+        )
+        problem = f"{counted(self.failed, 'image')} without a caption; the first: {self.first_problem}"
+        return [*self.left_out, result, *[problem] * bool(self.failed), *[self.damage] * bool(self.damage)]
 
     def to_json(self) -> dict[str, Any]:
         """Convert to JSON values."""
         return {**asdict(self), "output": str(self.output), "speed": self.speed}
 
 
-def check_output(output: Path) -> None:
-    """Refuse an output that is no .mcap or .db3 file, or whose folder is missing.
+def check_bag_output(output: Path, *, force: bool) -> None:
+    """Refuse an output that is no .mcap or .db3 file, or that exists and is not to be replaced.
 
     Raises:
         SourceError: one sentence.
     """
     if output.suffix not in OUTPUT_SUFFIXES:
         raise SourceError(f"{output} must end in {' or '.join(OUTPUT_SUFFIXES)}")
-    if not output.parent.is_dir():
-        raise SourceError(f"there is no folder {output.parent} to write {output.name} into")
-    if output.is_dir():
-        raise SourceError(f"{output} is a folder: name another output, or remove it")
+    if output.exists() and not force:
+        raise SourceError(f"{output} exists: name another output, or replace it with --force")
 
 
 def caption_bag(
@@ -119,10 +110,7 @@ def caption_bag(
     options: BagOptions,
     progress: Callable[[int], object] = lambda images: None,
 ) -> BagReport:
-    """Caption the images of a bag into a new bag.
-
-    A journal beside the output keeps the captions until the output is complete: the next call with the same settings
-    goes on where this one ended, and the output is the same to the byte as that of a single run.
+    """Caption the images of a bag into a new bag, each with the time and the header of its image.
 
     Args:
         bag: folder or file of the bag.
@@ -132,111 +120,117 @@ def caption_bag(
         progress: called with the number of images that have been dealt with since the last call.
 
     Raises:
-        SourceError: the bag holds no such images, the output exists and has other settings, or cannot be written.
-        SourceError: the bag cannot be read.
+        SourceError: the bag cannot be read or holds no such images, or the output exists or cannot be written.
+        OutputError: the output is a file of the bag, a folder, a pipe or a device.
     """
-    check_output(output)
+    check_bag_output(output, force=options.force)
     started_s = time.monotonic()
     with BagStorage(bag, salvage=True) as storage:
+        if output.parent.resolve() == bag.resolve():
+            raise SourceError(f"{output} would become a part of the bag: name another output")
         cameras, left_out = choose_cameras(storage, options.topics)
-        settings = settings_of(
-            storage, cameras, options.thinning, with_images=options.with_images, model=captioner.facts
-        )
-        if output.exists() and output.samefile(bag):
-            raise SourceError(f"{output} is the bag itself: name another output")
-        if output.exists() and not options.force:
-            return _complete(output, settings, cameras, left_out)
-        journal_path = output.with_name(output.name + SUFFIX)
-        if options.force:
-            remove_journal(journal_path)
-        journal = Journal(journal_path, settings)
-        try:
-            counts = _caption_images(storage, cameras, options.thinning, captioner, journal, progress)
-            failed, first_problem = journal.problems()
-            result: dict[str, Any] = {
-                "images": counts.images,
-                "failed": failed,
-                "first_problem": first_problem,
-                "recording_s": counts.recording_s,
-                "damage": _damage(storage, counts.read),
-            }
-            provenance = {"settings": settings, **result}
-            write_captioned_bag(output, cameras, journal, provenance, storage if options.with_images else None)
-            journal.remove()
-        finally:
-            journal.close()
+        counts = [0] * len(cameras)
+        recorded_ns: list[int] = []
+        problems: list[str] = []
+        with _new_bag(output, storage.files) as writer:
+            outputs = _Connections(writer, storage, cameras, with_images=options.with_images)
+            numbers = {camera.image_topic: number for number, camera in enumerate(cameras)}
+            for stored in image_messages(storage, numbers):
+                number = numbers[stored.topic]
+                outputs.copy(stored)
+                if counts[number] % options.every == 0:
+                    recorded_ns.append(stored.recorded_ns)
+                    message, text, problem = captioner.caption(stored, cameras[number].name)
+                    outputs.write(number, stored.recorded_ns, message, text)
+                    problems += [problem] if problem else []
+                counts[number] += 1
+                progress(1)
+        damage = _damage(storage, sum(counts))
     return BagReport(
         output,
         tuple(camera.caption_topic for camera in cameras),
-        captioned=counts.captioned,
-        kept=counts.images - counts.captioned,
+        images=len(recorded_ns),
+        failed=len(problems),
+        first_problem=problems[0] if problems else "",
+        recording_s=(max(recorded_ns) - min(recorded_ns)) * 1e-9 if recorded_ns else 0.0,
         work_s=time.monotonic() - started_s,
+        damage=damage,
         left_out=tuple(left_out),
-        **result,
     )
 
 
-@dataclass
-class _Counts:
-    """Images that were read, selected and captioned, and the span of their recording."""
+class _Connections:
+    """The topics of a bag of captions.
 
-    read: int = 0
-    images: int = 0
-    captioned: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
+    Args:
+        writer: rosbags' writer, open.
+        images: the open bag whose images are captioned.
+        cameras: its cameras.
+        with_images: whether :meth:`copy` copies.
+    """
 
-    @property
-    def recording_s(self) -> float:
-        return (self.last_ns - self.first_ns) * 1e-9
+    def __init__(self, writer: Any, images: BagStorage, cameras: Sequence[BagCamera], *, with_images: bool) -> None:
+        self._writer = writer
+        self._captions = [self._add(camera.caption_topic, CAPTION) for camera in cameras]
+        self._texts = [self._add(f"{camera.caption_topic}/text", STRING) for camera in cameras]
+        copied = {camera.image_topic for camera in cameras} if with_images else ()
+        self._copies = {
+            (topic.name, topic.message_type): self._add(topic.name, topic.message_type, topic.qos)
+            for topic in images.topics
+            if topic.name in copied
+        }
 
+    def _add(self, topic: str, message_type: str, qos: Sequence[Any] = ()) -> Any:
+        return self._writer.add_connection(topic, message_type, typestore=typestore(), offered_qos_profiles=qos)
 
-def _caption_images(
-    storage: BagStorage,
-    cameras: list[Camera],
-    thinning: Thinning,
-    captioner: MessageCaptioner,
-    journal: Journal,
-    progress: Callable[[int], object],
-) -> _Counts:
-    counts = _Counts()
-    numbers = {camera.image_topic: number for number, camera in enumerate(cameras)}
-    indices = [0] * len(cameras)
-    selections = [thinning.start() for _ in cameras]
-    for stored in storage.messages(list(numbers)):
-        camera = numbers[stored.topic]
-        index, indices[camera] = indices[camera], indices[camera] + 1
-        counts.read += 1
-        if selections[camera].wants(stored.recorded_ns):
-            counts.first_ns = min(stored.recorded_ns, counts.first_ns) if counts.images else stored.recorded_ns
-            counts.last_ns = max(stored.recorded_ns, counts.last_ns)
-            counts.images += 1
-            if journal.get(camera, index) is None:
-                journal.put(camera, index, captioner.caption(stored, cameras[camera].name))
-                counts.captioned += 1
-        progress(1)
-    return counts
+    def copy(self, stored: StoredMessage) -> None:
+        """Copy an image."""
+        if connection := self._copies.get((stored.topic, stored.message_type)):
+            self._writer.write(connection, stored.recorded_ns, stored.data)
+
+    def write(self, camera: int, recorded_ns: int, message: bytes | None, text: str | None) -> None:
+        """Write a caption and its text."""
+        if message is not None:
+            self._writer.write(self._captions[camera], recorded_ns, message)
+        if text is not None:
+            store = typestore()
+            data = bytes(store.serialize_cdr(store.types[STRING](data=text), STRING))
+            self._writer.write(self._texts[camera], recorded_ns, data)
 
 
-def _damage(storage: BagStorage, read: int) -> str:
+@contextmanager
+def _new_bag(path: Path, inputs: Sequence[Path]) -> Iterator[Any]:
+    """Yield the writer of a new bag; at the end its only file becomes ``path``."""
+    rosbag2 = import_rosbags()
+    plugin = rosbag2.StoragePlugin[_PLUGINS[path.suffix]]
+    try:
+        with (
+            replaced_atomically(path, inputs) as unfinished,
+            tempfile.TemporaryDirectory(prefix=f"{unfinished.name}.", dir=path.parent) as folder,
+        ):
+            # The file contains its own name: with a fixed one, equal captions are equal files.
+            bag = Path(folder, "captions")
+            writer = rosbag2.Writer(bag, version=9, storage_plugin=plugin)
+            if path.suffix == ".db3":  # rosbags makes the path a part of a URI
+                open_storage = writer.STORAGE_PLUGINS[plugin]
+                writer.STORAGE_PLUGINS = {plugin: lambda bag, mode: open_storage(Path(quote(os.fsencode(bag))), mode)}
+            else:
+                writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
+            with writer:
+                yield writer
+            (bag / f"{bag.name}{path.suffix}").replace(unfinished)
+    except OutputError:
+        raise
+    except (OSError, sqlite3.Error, rosbag2.WriterError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SourceError(f"{path} cannot be written: {reason}") from error
+
+
+def _damage(storage: BagStorage, images: int) -> str:
     if not storage.damage:
         return ""
     readable = sum(topic.count for topic in storage.topics)
     return (
         f"{storage.path.name} is cut off or damaged ({storage.damage}): {readable} of its messages can be read, "
-        f"{read} of them images of these topics"
-    )
-
-
-def _complete(output: Path, settings: dict[str, Any], cameras: list[Camera], left_out: list[str]) -> BagReport:
-    """Report what an earlier run completed; refuse it if it had other settings."""
-    provenance = read_provenance(output)
-    other = differing(provenance["settings"], settings)
-    if other:
-        raise SourceError(f"{output} exists and was made with {other}: name another output, or replace it with --force")
-    topics = tuple(camera.caption_topic for camera in cameras)
-    facts = {name: provenance[name] for name in ("images", "failed", "first_problem", "recording_s", "damage")}
-    kept = facts["images"]
-    return BagReport(
-        output, topics, captioned=0, kept=kept, work_s=0.0, left_out=tuple(left_out), was_complete=True, **facts
+        f"{images} of them images of these topics"
     )

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros import __version__
-from smart_caption_ros.bags.journal import Entry
 from smart_caption_ros.bags.message_types import CAPTION, message_types, typestore
 from smart_caption_ros.caption_messages import caption_message, message_without_text
 from smart_caption_ros.captioning import Captioner, EngineError, Timing
-from smart_caption_ros.captioning.bundle import MANIFEST
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES
-from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
@@ -64,39 +59,27 @@ class ModelSettings:
 
 
 class MessageCaptioner:
-    """Captions image messages, with nouns and coverage as the caption node has them.
+    """Captions image messages, with nouns and coverage as the caption node has them."""
 
-    Args:
-        captioner: the captioner.
-        settings: what it was loaded from.
-    """
-
-    def __init__(self, captioner: Captioner, settings: ModelSettings) -> None:
+    def __init__(self, captioner: Captioner) -> None:
         self._captioner = captioner
         classes = captioner.detector.class_names if captioner.detector else ()
         self.coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
-        detector = settings.detector
-        named = detector is not None and detector.is_file()
-        self.facts: Mapping[str, Any] = {
-            "version": __version__,
-            "bundle": f"{captioner.model} {sha256_of(captioner.bundle.path / MANIFEST)}",
-            "engine": captioner.engine,
-            "detector": sha256_of(detector) if detector is not None and named else str(detector or "of the bundle"),
-            "objects_guide": settings.objects_guide,
-            "guide_strength": settings.guide_strength,
-        }
-        """What captions depend on, as JSON values."""
 
-    def caption(self, stored: StoredMessage, camera: str) -> Entry:
-        """Caption one image message; whatever is wrong with it has its answer, as in the node.
+    def caption(self, stored: StoredMessage, camera: str) -> tuple[bytes | None, str | None, str]:
+        """Caption one image message; an image that cannot be captioned has a message with a status, as in the node.
 
         Durations are left out of the message, so that the same image has the same message in every run.
+
+        Returns:
+            The serialised Caption, None where the image message cannot be read at all; the text, None where the image
+            has none; and why the image has no caption, one sentence, else empty.
         """
         types = message_types()
         try:
             message: Any = typestore().deserialize_cdr(stored.data, stored.message_type)
         except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
-            return Entry(stored.recorded_ns, None, None, f"the message cannot be read: {one_line(error)}")
+            return None, None, f"the message cannot be read: {one_line(error)}"
         try:
             caption = self._captioner.caption(DECODERS[stored.message_type](message))
         except (ImageMessageError, EngineError) as error:
@@ -104,7 +87,7 @@ class MessageCaptioner:
             if not isinstance(error, ImageMessageError):
                 reason = f"the engine failed on this image: {reason}"
             failed = message_without_text(types, types.Caption.STATUS_ERROR, reason, message.header, camera=camera)
-            return Entry(stored.recorded_ns, _serialised(failed), None, reason)
+            return _serialised(failed), None, reason
         grounding = replace(ground_caption(self.coverage, caption), time_s=0.0)
         missing = types.Coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
         if self._captioner.detector is None:
@@ -118,8 +101,7 @@ class MessageCaptioner:
             grounding=grounding,
             coverage_reason=missing,
         )
-        text = made.text if made.status == types.Caption.STATUS_OK else None
-        return Entry(stored.recorded_ns, _serialised(made), text)
+        return _serialised(made), made.text if made.status == types.Caption.STATUS_OK else None, ""
 
 
 def _serialised(message: Any) -> bytes:

@@ -163,8 +163,6 @@ def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_b
     """
     if not paths and options.list_file is None:
         raise typer.BadParameter("Name at least one.", param_hint="PATH")
-    if options.every > 1 and options.rate is not None:
-        raise typer.BadParameter("Give --every or --rate, not both.", param_hint="--rate")
     into_files = options.shards is not None
     if into_files and (options.output is not None or options.sheet is not None):
         raise typer.BadParameter("Give --shards or --output and --sheet, not both.", param_hint="--shards")
@@ -172,7 +170,7 @@ def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_b
         raise typer.BadParameter("A bag of captions has no sheet.", param_hint="--sheet")
     option: str
     given: object
-    for option, given in (("--rate", options.rate), ("--with-images", options.with_images), ("--force", options.force)):
+    for option, given in (("--with-images", options.with_images), ("--force", options.force)):
         if given and not into_bag and not into_files:
             raise typer.BadParameter("Needs --output FILE.mcap, or --shards.", param_hint=option)
     for option, given in (("--list", options.list_file), ("--jobs", options.jobs), ("--ray", options.ray)):

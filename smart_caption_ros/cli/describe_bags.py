@@ -36,8 +36,9 @@ BAG_SUFFIXES = (".mcap", ".db3")
 
 def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOptions) -> None:
     """Caption a bag into a bag; exits with a status where not everything was captioned."""
-    from smart_caption_ros.bags.caption_bag import caption_bag, check_output
+    from smart_caption_ros.bags.caption_bag import caption_bag, check_bag_output
     from smart_caption_ros.bags.message_captioner import MessageCaptioner
+    from smart_caption_ros.sources.bag import image_topics
     from smart_caption_ros.sources.bag_storage import BagStorage, is_bag
 
     if len(paths) != 1:
@@ -46,13 +47,12 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
     if not is_bag(bag):
         raise typer.BadParameter(f"{bag} is not a ROS 2 bag.", param_hint="PATH")
     log_to_terminal()
-    check_output(output)
     check_output_file(output, "--output", (bag, *bag.glob("*")))
+    check_bag_output(output, force=options.force)
     with BagStorage(bag, salvage=True) as storage:  # before the model is loaded
-        total = sum(topic.count for topic in storage.topics if topic.message_type.startswith("sensor_msgs/msg/"))
-    model = model_settings(options)
+        total = sum(image_topics(storage).values())
     with status("loading the model"):
-        captioner = MessageCaptioner(model.load_captioner(), model)
+        captioner = MessageCaptioner(model_settings(options).load_captioner())
     with make_progress_bar(total=total, unit="image", delay=1, disable=not sys.stderr.isatty()) as bar:
         report = caption_bag(bag, output, captioner, bag_options(options), bar.update)
     if options.as_json:
@@ -71,7 +71,8 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
 
     log_to_terminal()
     inputs = find_inputs(paths, options.list_file, leave_out=folder)
-    works = shards(inputs, folder, model_settings(options, options.threads).absolute(), bag_options(options))
+    all_works = shards(inputs, folder, model_settings(options, options.threads).absolute(), bag_options(options))
+    works = [work for work in all_works if options.force or not work.output.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     reports: dict[str, BagReport | FramesReport] = {}
     failures: dict[str, str] = {}
@@ -89,7 +90,7 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
             {"done": done, "failed": {work.name: failures[work.name] for work in works if work.name in failures}}
         )
     else:
-        _print_summary(ordered, folder)
+        _print_summary(ordered, folder, skipped=len(all_works) - len(works))
     for work in works:
         if work.name in failures:
             report_error(f"{work.name} failed: {failures[work.name]}")
@@ -115,14 +116,12 @@ def model_settings(options: DescribeOptions, threads: int | None = None) -> Mode
 
 def bag_options(options: DescribeOptions) -> BagOptions:
     """Return how bags are captioned."""
-    from smart_caption_ros.bags.cameras import Thinning
     from smart_caption_ros.bags.caption_bag import BagOptions
 
-    thinning = Thinning(options.every, options.rate)
-    return BagOptions(tuple(options.topic or ()), thinning, options.with_images, options.force)
+    return BagOptions(tuple(options.topic or ()), options.every, options.with_images, options.force)
 
 
-def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], folder: Path) -> None:
+def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], folder: Path, skipped: int) -> None:
     for name, report in reports:
         if report.failed:
             images = counted(report.failed, "image")
@@ -130,9 +129,8 @@ def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], fold
         if report.damage:
             report_error(f"{name}: {report.damage}")
     images = counted(sum(report.images - report.failed for _, report in reports), "image")
-    before = sum(report.was_complete for _, report in reports)
-    skipped = f", {before} of them by an earlier run" if before else ""
-    print(printable(f"{counted(len(reports), 'file')} with the captions of {images} in {folder}{skipped}"))
+    existing = f"; {counted(skipped, 'input')} skipped, whose files exist" if skipped else ""
+    print(printable(f"{counted(len(reports), 'file')} with the captions of {images} in {folder}{existing}"))
 
 
 def _exit_with_status(reports: Sequence[BagReport | FramesReport]) -> None:

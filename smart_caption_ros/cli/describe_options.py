@@ -28,9 +28,6 @@ class DescribeOptions(WorkerOptions):
         Option(help="Image topic of a bag that has several; several, or all without it, for a bag of captions."),
     ] = None
     every: Annotated[int, Option(min=1, help="Caption every Nth frame of each source.")] = 1
-    rate: Annotated[
-        float | None, Option(min=0.001, help="Caption at most so many images per second of a bag [Hz].")
-    ] = None
     output: Annotated[
         Path | None,
         Option(
@@ -47,7 +44,7 @@ class DescribeOptions(WorkerOptions):
     with_images: Annotated[bool, Option("--with-images", help="Copy the images of a bag into the bag of captions.")] = (
         False
     )
-    force: Annotated[bool, Option("--force", help="Replace a bag of captions, or the beginning of one.")] = False
+    force: Annotated[bool, Option("--force", help="Replace files of captions that exist.")] = False
     shards: Annotated[
         Path | None,
         Option(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.bags.caption_bag import BagOptions, BagReport, caption_bag
-from smart_caption_ros.bags.journal import differing
 from smart_caption_ros.bags.message_captioner import ModelSettings
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.fleet.inputs import Input
 from smart_caption_ros.fleet.loading import loaded_captioner, loaded_message_captioner
+from smart_caption_ros.json_text import json_text
 from smart_caption_ros.sources import SourceError, captioned_frames, open_source
 
 
@@ -25,7 +24,6 @@ class FramesReport:
     images: int
     failed: int
     first_problem: str
-    was_complete: bool = False
     damage: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -44,7 +42,7 @@ class DescribeBag:
     options: BagOptions
 
     def run(self) -> BagReport:
-        """Caption the bag, or go on where an earlier attempt ended."""
+        """Caption the bag."""
         self.output.parent.mkdir(parents=True, exist_ok=True)
         return caption_bag(self.bag, self.output, loaded_message_captioner(self.model), self.options)
 
@@ -53,8 +51,7 @@ class DescribeBag:
 class DescribeFrames:
     """A sequence, a folder of images or a video that becomes a file of JSON lines, as `describe --json` prints them.
 
-    The first line says what the captions were made from; the others have no durations, so that they are the same in
-    every run.
+    They have no durations, so that they are the same in every run.
     """
 
     name: str
@@ -62,38 +59,20 @@ class DescribeFrames:
     output: Path
     model: ModelSettings
     every: int
-    force: bool
 
     def run(self) -> FramesReport:
-        """Caption the frames, unless an earlier run did."""
+        """Caption the frames."""
         self.output.parent.mkdir(parents=True, exist_ok=True)
-        captioner, messages = loaded_captioner(self.model), loaded_message_captioner(self.model)
-        settings = {**messages.facts, "source": self.source.name, "every": self.every}
-        if self.output.exists() and not self.force:
-            return self._complete(settings)
-        source = open_source(self.source)
+        captioner, coverage = loaded_captioner(self.model), loaded_message_captioner(self.model).coverage
         lines: list[str] = []
         problems: list[str] = []
-        for frame in captioned_frames.describe(captioner, [source], self.every, messages.coverage):
+        for frame in captioned_frames.describe(captioner, [open_source(self.source)], self.every, coverage):
             values = captioned_frames.to_json(frame)
             values.pop("timing_ms", None)
-            lines.append(json.dumps(values))
+            lines.append(json_text(values) + "\n")
             problems += [frame.error] if frame.error else []
-        report = FramesReport(self.output, len(lines), len(problems), problems[0] if problems else "")
-        provenance = {"settings": settings, **report.to_json(), "first_problem": report.first_problem}
-        provenance["output"] = self.output.name
-        write_text_atomically(self.output, "\n".join([json.dumps({"provenance": provenance}), *lines]) + "\n")
-        return report
-
-    def _complete(self, settings: dict[str, Any]) -> FramesReport:
-        try:
-            with self.output.open(encoding="utf-8") as file:
-                made = json.loads(file.readline())["provenance"]
-        except (ValueError, KeyError, TypeError):
-            raise SourceError(f"{self.output} exists, and is not a file of captions: remove it") from None
-        if other := differing(made["settings"], settings):
-            raise SourceError(f"{self.output} exists and was made with {other}: replace it with --force")
-        return FramesReport(self.output, made["images"], made["failed"], made["first_problem"], was_complete=True)
+        write_text_atomically(self.output, "".join(lines))
+        return FramesReport(self.output, len(lines), len(problems), problems[0] if problems else "")
 
 
 def shards(
@@ -111,8 +90,8 @@ def shards(
         if source.is_bag:
             works.append(DescribeBag(source.name, path, folder / f"{source.name}.mcap", model, options))
             continue
-        if options.thinning.rate_hz is not None or options.topics or options.with_images:
-            raise SourceError(f"{source.path} is no bag: topics, a rate and copied images are for bags alone")
+        if options.topics or options.with_images:
+            raise SourceError(f"{source.path} is no bag: topics and copied images are for bags alone")
         output = folder / f"{source.name}.jsonl"
-        works.append(DescribeFrames(source.name, path, output, model, options.thinning.every, options.force))
+        works.append(DescribeFrames(source.name, path, output, model, options.every))
     return works

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.imaging.image_messages import decode_compressed, decode_image
-from smart_caption_ros.sources.bag_storage import BagStorage, is_bag, one_line
+from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage, is_bag, one_line
 from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 
+RAW = "sensor_msgs/msg/Image"
 DECODERS: dict[str, Callable[[Any], NDArray[np.uint8]]] = {
-    "sensor_msgs/msg/Image": decode_image,
+    RAW: decode_image,
     "sensor_msgs/msg/CompressedImage": decode_compressed,
 }
 """By type of the message: converts it to uint8 HxWx3 BGR, or raises ImageMessageError."""
@@ -32,10 +34,7 @@ class Bag(FrameSource):
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)
         with BagStorage(Path(spec)) as storage:
-            counts: dict[str, int] = {}
-            for image_topic in storage.topics:
-                if image_topic.message_type in DECODERS:
-                    counts[image_topic.name] = counts.get(image_topic.name, 0) + image_topic.count
+            counts = image_topics(storage)
             duration_s = storage.duration_s
         self._topic = choose_image_topic(spec, counts, topic)
         self._length = counts[self._topic]
@@ -67,8 +66,7 @@ class Bag(FrameSource):
         typestore = get_typestore(Stores.ROS2_JAZZY)
         name = self._topic.strip("/").replace("/", "_")
         with BagStorage(Path(self.spec)) as storage:
-            images = (stored for stored in storage.messages([self._topic]) if stored.message_type in DECODERS)
-            for index, stored in enumerate(images):
+            for index, stored in enumerate(image_messages(storage, [self._topic])):
                 frame_name = f"{name}#{index:06d}"
                 try:
                     message: Any = typestore.deserialize_cdr(stored.data, stored.message_type)
@@ -82,6 +80,20 @@ class Bag(FrameSource):
                 stamp = message.header.stamp
                 stamp_s = stamp.sec + stamp.nanosec * 1e-9 or stored.recorded_ns * 1e-9
                 yield Frame(image_bgr, frame_name, index, stamp_s)
+
+
+def image_topics(storage: BagStorage) -> dict[str, int]:
+    """Return the number of images on each image topic; a topic may have images of both types."""
+    counts: Counter[str] = Counter()
+    for topic in storage.topics:
+        if topic.message_type in DECODERS:
+            counts[topic.name] += topic.count
+    return counts
+
+
+def image_messages(storage: BagStorage, topics: Collection[str]) -> Iterator[StoredMessage]:
+    """Yield the images on some topics, in the order of :meth:`BagStorage.messages`."""
+    return (stored for stored in storage.messages(topics) if stored.message_type in DECODERS)
 
 
 def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,22 +50,22 @@ def string(number: int) -> Any:
     return STORE.types[STRING](data=str(number))
 
 
-def write_bag(
-    path: Path, topics: dict[str, Callable[[int], Any]], count: int = 4, plugin: str = "MCAP", **compression: Any
-) -> Path:
+Topics = Mapping[str, Callable[[int], Any]] | Sequence[tuple[str, Callable[[int], Any]]]
+
+
+def write_bag(path: Path, topics: Topics, count: int = 4, plugin: str = "MCAP", **compression: Any) -> Path:
     """Write a bag with ``count`` messages on each topic, one every 0.1 s, topics in turn; returns its folder."""
     writer = rosbag2.Writer(path, version=9, storage_plugin=rosbag2.StoragePlugin[plugin])
     if compression:
         writer.set_compression(**compression)
     with writer:
-        connections = {
-            topic: writer.add_connection(topic, make(0).__msgtype__, typestore=STORE) for topic, make in topics.items()
-        }
+        pairs = list(topics.items() if isinstance(topics, Mapping) else topics)
+        connections = [writer.add_connection(topic, make(0).__msgtype__, typestore=STORE) for topic, make in pairs]
         for number in range(count):
-            for place, (topic, make) in enumerate(topics.items()):
+            for place, (_, make) in enumerate(pairs):
                 message = make(number)
                 raw = STORE.serialize_cdr(message, message.__msgtype__)
-                writer.write(connections[topic], START_NS + number * PERIOD_NS + place, raw)
+                writer.write(connections[place], START_NS + number * PERIOD_NS + place, raw)
     return path
 
 

@@ -272,11 +272,10 @@ def test_a_model_that_cannot_be_loaded_is_one_sentence(
     ("arguments", "complaint"),
     [
         (["describe"], "Name at least one"),
-        (["describe", "x.jpg", "--rate", "2"], "Needs --output FILE.mcap"),
+        (["describe", "x.jpg", "--force"], "Needs --output FILE.mcap"),
         (["describe", "x.jpg", "--jobs", "2"], "Needs --shards"),
         (["describe", "x.jpg", "-o", "out.mcap"], "x.jpg is not a ROS 2 bag"),
         (["describe", "a", "b", "-o", "out.mcap"], "Name one bag"),
-        (["describe", "a", "--shards", "c", "--rate", "2", "--every", "3"], "Give --every or --rate, not both"),
         (["describe", "x.jpg", "--every", "0"], "--every"),
         (["describe", "x.jpg", "--engine", "steam"], "'steam' is not one of auto"),
         (["describe", "x.jpg", "--objects-guide", "loud"], "'loud' is not one of auto, off, rank"),
