@@ -7,13 +7,9 @@ drive from room to room, and a caption every three seconds on average; a million
 the fiftieth, each is never seen in a quarter of the rooms, so that some searches find nothing near a place. The rows
 have no pictures, which are in a table of their own that a search does not read.
 
-The same searches are made through the server of the web page, on the wall's clock: 60 captions with the reason why each
-matched, from the request to the last byte of the answer.
-
 With --log the file is kept, and used again if it is there.
 """
 
-import http.client
 import itertools
 import math
 import statistics
@@ -21,10 +17,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlencode
 
 import numpy as np
 import typer
@@ -41,10 +35,8 @@ from smart_caption_ros.caption_log import (
     Near,
     Query,
 )
-from smart_caption_ros.caption_log.times import iso_utc
 from smart_caption_ros.captioning.bundle import default_bundle_path
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from smart_caption_ros.serving import Access, Hub, PageServer
 from training.command_line import JsonOption, run_command
 
 CAMERAS = (("robot1", "front"), ("robot1", "rear"), ("robot2", "front"), ("robot2", "arm"))
@@ -116,7 +108,6 @@ def is_seen_in(word: np.ndarray, room: np.ndarray) -> np.ndarray:
 def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
     """Return the searches to time, by what is special about them."""
     common, medium, rare = words[8:28], words[60:80], words[1200:1220]
-    week_ns = (last_ms - 7 * 86_400_000) * 1_000_000
     month_ago_ns = (last_ms - 30 * 86_400_000) * 1_000_000
 
     def room_of(word: str, seen: bool) -> Near:
@@ -128,23 +119,15 @@ def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
     return {
         "a common word": [Query(word) for word in common],
         "two common words": [Query(f"{a} {b}") for a, b in itertools.pairwise(common)],
-        "two common words as a phrase": [Query(f'"{a} {b}"') for a, b in itertools.pairwise(common)],
         "two common words, best": [Query(f"{a} {b}", order="best") for a, b in itertools.pairwise(common)],
         "a medium word": [Query(word) for word in medium],
-        "two medium words": [Query(f"{a} {b}") for a, b in itertools.pairwise(medium)],
         "a rare word": [Query(word) for word in rare],
-        "a rare and a common word": [Query(f"{a} {b}") for a, b in zip(rare, common, strict=True)],
-        "two rare words": [Query(f"{a} {b}") for a, b in itertools.pairwise(rare)],
         "a word that is not there": [Query(f"zzz{number}") for number in range(20)],
-        "the beginning of a medium word": [Query(f"{word[:4]}*") for word in medium],
         "the beginning of a common word": [Query(f"{word[:4]}*") for word in common],
-        "a common word, last week": [Query(word, since_ns=week_ns) for word in common],
         "a medium word until a month ago": [Query(word, until_ns=month_ago_ns) for word in medium],
         "a medium word, a rare camera": [Query(word, camera="arm") for word in medium],
-        "a medium word, camera and robot": [Query(word, camera="rear", robot="robot1") for word in medium],
         "a medium word near a place": [Query(word, near=room_of(word, True)) for word in medium],
         "a medium word near a place where it was never seen": [Query(w, near=room_of(w, False)) for w in medium],
-        "a rare word near a place": [Query(word, near=room_of(word, True)) for word in rare],
         "a medium word, place, camera and time": [
             Query(word, near=room_of(word, True), camera="front", since_ns=month_ago_ns) for word in medium
         ],
@@ -198,52 +181,6 @@ def measure(path: Path, words: list[str], rounds: int) -> dict[str, object]:
     return result
 
 
-def measure_page(path: Path, words: list[str]) -> dict[str, object]:
-    """Time the first page of each search through the server of the web page, in milliseconds."""
-    with LogReader(path) as reader:
-        last_ms = reader.overview().last_ms
-    assert last_ms is not None
-    times: dict[str, list[float]] = {}
-    with (
-        PageServer(Hub(), Access.of(), log=path) as server,
-        closing(http.client.HTTPConnection("127.0.0.1", server.port)) as connection,
-    ):
-        for name, searches in queries(words, last_ms).items():
-            for query in searches:
-                if query.order == "best":
-                    continue
-                started = time.perf_counter()
-                connection.request("GET", f"/log/captions.json?{address_of(query)}")
-                answer = connection.getresponse()
-                answer.read()
-                assert answer.status == 200
-                times.setdefault(name, []).append((time.perf_counter() - started) * 1e3)
-    slowest = max(times, key=lambda name: statistics.median(times[name]))
-    everything = [value for values in times.values() for value in values]
-    return {
-        "p50_ms": round(statistics.median(everything), 1),
-        "p95_ms": round(percentile_95(everything), 1),
-        "max_ms": round(max(everything), 1),
-        "slowest": slowest,
-        "slowest_p50_ms": round(statistics.median(times[slowest]), 1),
-    }
-
-
-def address_of(query: Query) -> str:
-    """Return a search as the page asks for it."""
-    near = query.near
-    parameters = {
-        "words": query.words,
-        "camera": query.camera,
-        "robot": query.robot,
-        "since": "" if query.since_ns is None else iso_utc(query.since_ns),
-        "until": "" if query.until_ns is None else iso_utc(query.until_ns),
-        "near": "" if near is None else f"{near.x},{near.y}",
-        "radius": "" if near is None else near.radius_m,
-    }
-    return urlencode({name: value for name, value in parameters.items() if value != ""})
-
-
 def percentile_95(values: list[float]) -> float:
     """Return the 95th percentile, one of the values."""
     return sorted(values)[math.ceil(0.95 * len(values)) - 1]
@@ -265,14 +202,12 @@ def caption_log(
         with LogReader(path) as reader:
             captions = reader.overview().captions
         searches = measure(path, words, rounds)
-        page = measure_page(path, words)
         size = path.stat().st_size
     result: dict[str, object] = {
         "rows": captions,
         "bytes_a_row": round(size / captions, 1),
         "rows_written_a_cpu_second": None if rate is None else round(rate),
         "searches": searches,
-        "page": page,
     }
     report({**describe_environment(seed), **result}, output)
 

@@ -4,35 +4,28 @@ Captions and features have the extent of Karpathy's training split: 113,287 imag
 2048 float16. The features of 500 images are distinct and lie in the page cache, so reading them measures no disk.
 """
 
-import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import numpy as np
 import torch
 import typer
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.environment import describe_environment, report
-from benchmarks.generated_data import STORE, DataSize, write_data
+from benchmarks.generated_data import DataSize, write_data
 from benchmarks.process_use import resident_mb
 from benchmarks.training import measured_phases, on_data, seconds_per_step
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
 from training.configs.schema import ExperimentConfig
-from training.data.feature_store import FeatureStore
-from training.data.loading import load_ahead
-from training.data.stored_features import open_batches
 from training.engine.distributed import DeviceError, Processes, choose_device
 from training.engine.precision import choose_precision
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
-from training.models.captioner import Captioner
 from training.paths import CHECKOUT
 
 IMAGES = 113_287
@@ -41,8 +34,6 @@ DEFAULT = CHECKOUT / "training" / "configs" / "smart_coco.yaml"
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mkldnn", "scaled_dot_product", "linear", "gemm", "cutlass")
 """Parts of the names of operators that are products of matrices."""
 _PROFILED_STEPS = 3
-_BATCH = 50
-"""Images of a batch that the loader reads."""
 
 
 def coco_scale(
@@ -53,18 +44,16 @@ def coco_scale(
     regions: Annotated[int, typer.Option(min=1, help="Regions of an image.")] = 50,
     width: Annotated[int, typer.Option(min=1, help="Width of a region.")] = 2048,
     words: Annotated[int, typer.Option(min=5, help="Words of the vocabulary.")] = 10_000,
-    loader_seconds: Annotated[float, typer.Option(help="Time for which each loader reads.")] = 3.0,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
     json_file: JsonOption = None,
 ) -> None:
-    """Extrapolate an epoch of each phase at COCO's extent, and measure the loader alone.
+    """Extrapolate an epoch of each phase at COCO's extent.
 
     For each phase: milliseconds a step, hours an epoch, the share of the time in products of matrices, and the memory
     of the process. On a CPU time is processor time, divided by the number of threads, which other load on the machine
     does not change; on a GPU it is wall time. Sampled captions have the greatest length, because nothing has been
-    learned. For the loader: images a second by processes and threads, of wall time for all processes together, and of
-    processor time for one core.
+    learned.
     """
     where = choose_device(device)
     if threads:
@@ -88,7 +77,6 @@ def coco_scale(
             precision = choose_precision(experiment, where).precision
             experiment = replace(on_data(experiment, section), precision=precision, checkpoint_minutes=1e6)
             result["phases"][kind] = {"precision": precision, **phase_of(experiment, data, where, steps, settle)}
-        result["loader_images_per_second"] = loader_speeds(data / STORE, images, loader_seconds)
     report(result, json_file)
 
 
@@ -131,52 +119,6 @@ def share_of_products(run: Callable[[], object]) -> float:
     }
     products = sum(time for name, time in spent.items() if any(part in name.lower() for part in PRODUCTS))
     return round(products / max(1.0, sum(spent.values())), 3)
-
-
-def loader_speeds(store: Path, images: int, seconds: float) -> dict[str, dict[str, int]]:
-    """Measure images a second that processes with threads read, by ``PROCESSES x THREADS``."""
-    context = multiprocessing.get_context("spawn")
-    speeds = {}
-    for processes, threads in ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2)):
-        with context.Pool(processes) as pool:
-            tasks = [(store, images, threads, seconds, rank) for rank in range(processes)]
-            found = pool.map(images_per_second, tasks)
-        speeds[f"{processes} x {threads}"] = {
-            "of_all": round(sum(speed.of_process for speed in found)),
-            "per_core": round(sum(speed.per_core for speed in found) / processes),
-        }
-    return speeds
-
-
-class LoaderSpeed(NamedTuple):
-    """Images a second that a process reads."""
-
-    of_process: float
-    """Of wall time."""
-    per_core: float
-    """Of processor time, which other load on the machine hardly changes."""
-
-
-def images_per_second(task: tuple[Path, int, int, float, int]) -> LoaderSpeed:
-    """Read batches of random images for some seconds."""
-    store, images, threads, seconds, seed = task
-    torch.set_num_threads(1)
-    batches = open_batches(FeatureStore(store), [str(image) for image in range(images)], Captioner)
-    random = np.random.default_rng(seed)
-
-    def places() -> Sequence[np.ndarray]:
-        return [random.integers(0, images, _BATCH) for _ in range(64)]
-
-    for chosen in places()[:4]:
-        batches.read(chosen)
-    done, begun, begun_cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - begun < seconds:
-        with closing(load_ahead(batches.read, places(), threads)) as read:
-            for batch in read:
-                done += len(batch.values)
-                if time.perf_counter() - begun >= seconds:
-                    break
-    return LoaderSpeed(done / (time.perf_counter() - begun), done / (time.process_time() - begun_cpu))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The environment of a measurement, the report of its result, and the drawing of it."""
+"""The environment of a measurement, and the report of its result."""
 
 import json
 import platform
@@ -36,16 +36,3 @@ def report(result: Mapping[str, object], path: Path | None) -> None:
     print(text)
     if path is not None:
         write_text_atomically(path, f"{text}\n")
-
-
-def require_matplotlib() -> None:
-    """Select matplotlib's backend for files.
-
-    Raises:
-        ValueError: matplotlib is not installed; the message says what to install.
-    """
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise ValueError(f"--plot needs matplotlib ({error}); pip install '.[benchmarks]'") from None
-    mpl.use("Agg")

@@ -26,14 +26,11 @@ from typing import Annotated, Any
 import cv2
 import numpy as np
 import typer
-from rclpy.context import Context
 from rclpy.time import Time
-from rich.console import Console
-from rich.table import Table
 from smart_caption_ros.msg import Caption
 
+from benchmarks.caption_listener import CAMERA_NODE, NODE, CaptionListener, NoCaptionError, parameter_arguments
 from benchmarks.environment import describe_environment, report
-from benchmarks.own_context import NodeInOwnContext
 from benchmarks.process_use import cpu_s
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.grounding import guide_words
@@ -43,14 +40,9 @@ from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros
 from training.command_line import JsonOption, run_command
 
 SIZES, RATES_HZ = ((640, 480), (1920, 1080)), (5.0, 15.0, 30.0)
-START_TIMEOUT_S = 120.0
 WARM_UP_S = 2.0
 QUICK_SECONDS = 3.0
-NODE, PLAIN_NODE = "smart_caption_ros.nodes.caption_command", "benchmarks.plain_caption_node"
-
-
-class NoCaptionError(Exception):
-    """The nodes did not publish a caption in time; the message has the end of their logs."""
+PLAIN_NODE = "benchmarks.plain_caption_node"
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,6 @@ def node(
         "runs": [run for size in SIZES for run in measure_size(captioner, size, rates_hz, settings)],
     }
     report(result, json_file)
-    Console(stderr=True).print(comparison_of(result["runs"]))
 
 
 def main() -> int:
@@ -163,28 +154,6 @@ def call_directly(
     return calls
 
 
-def comparison_of(runs: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the figures of both nodes side by side as a table."""
-    table = Table(
-        "images", "rate", "node", "captions/s", "age ms, median (95 %)", "without caption", "CPU ms/caption", "CPU",
-        box=None, pad_edge=False,
-    )  # fmt: skip
-    for run in runs:
-        for name, key in (("caption node", "node"), ("plain node", "plain_node")):
-            found, age_ms = run[key], run[key]["latency_ms"]
-            table.add_row(
-                run["size"],
-                f"{run['rate_hz']:g} Hz",
-                name,
-                f"{found['captions_per_second']:.1f}",
-                f"{age_ms['median']:.0f} ({age_ms['p95']:.0f})",
-                f"{found['images_without_caption']}",
-                f"{found['cpu_ms_per_caption']:.1f}",
-                f"{found['cpu_percent_of_a_core']:.0f} %",
-            )
-    return table
-
-
 def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
     """Run camera node and caption node as processes for a while and measure the captions that arrive.
 
@@ -232,18 +201,16 @@ def _observe(
     """
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
-        listener = stack.enter_context(CaptionListener.opened())
+        listener = stack.enter_context(CaptionListener.opened(["/robot/caption"]))
         given = {"engine": settings.engine, "threads": settings.threads, **parameters}
         if settings.bundle:
             given["bundle"] = settings.bundle
         camera = {"source": folder, "rate_hz": rate_hz, "reliable": "true"}
         caption_node, camera_node = (
-            stack.enter_context(NodeProcess(process, _ros_args(values), folder / f"{process}.log"))
-            for process, values in ((module, given), ("smart_caption_ros.nodes.camera_command", camera))
+            stack.enter_context(NodeProcess(process, parameter_arguments(values), folder / f"{process}.log"))
+            for process, values in ((module, given), (CAMERA_NODE, camera))
         )
-        if not listener.spin(START_TIMEOUT_S, until_first=True):
-            logs = "\n".join(process.log_tail() for process in (caption_node, camera_node))
-            raise NoCaptionError(f"no caption after {START_TIMEOUT_S:g} s\n{logs}")
+        listener.wait_for_all((caption_node, camera_node))
         listener.spin(WARM_UP_S)
         listener.arrived.clear()
         started_s, cpu_before_s = time.monotonic(), cpu_s(caption_node.pid)
@@ -256,10 +223,6 @@ def _observe(
     if not observed.arrived:
         raise NoCaptionError(f"no caption in {settings.seconds:g} s at {rate_hz:g} Hz")
     return observed
-
-
-def _ros_args(values: Mapping[str, object]) -> list[str]:
-    return [argument for name, value in values.items() for argument in ("-p", f"{name}:={value}")]
 
 
 def _figures(observed: _Observed, rate_hz: float) -> dict[str, Any]:
@@ -284,27 +247,6 @@ def images_between(stamps_s: Sequence[float], rate_hz: float) -> int:
         rate_hz: rate of the camera.
     """
     return sum(max(0, round((later - earlier) * rate_hz) - 1) for earlier, later in pairwise(stamps_s))
-
-
-class CaptionListener(NodeInOwnContext):
-    """Receives the captions, each with its age at arrival."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.arrived: list[tuple[Caption, float]] = []
-        self.node.create_subscription(Caption, "/robot/caption", self._on_caption, 100)
-
-    def spin(self, seconds: float, *, until_first: bool = False) -> bool:
-        """Listen for a while, or until the first caption; return whether there is one."""
-        end_s = time.monotonic() + seconds
-        while (left_s := end_s - time.monotonic()) > 0 and not (until_first and self.arrived):
-            self._executor.spin_once(timeout_sec=min(left_s, 0.1))
-        return bool(self.arrived)
-
-    def _on_caption(self, caption: Caption) -> None:
-        now = self.node.get_clock().now()
-        age = now - Time.from_msg(caption.header.stamp, now.clock_type)
-        self.arrived.append((caption, age.nanoseconds / 1e9))
 
 
 if __name__ == "__main__":

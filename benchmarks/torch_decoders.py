@@ -52,15 +52,6 @@ class PublishedStyle(_Wrapper):
     continuations; the search then reorders all copies.
     """
 
-    def __init__(self, smart: Smart, *, sorts: bool = True) -> None:
-        """
-        Args:
-            smart: has the weights.
-            sorts: whether to sort all continuations here, because the search does not.
-        """
-        super().__init__(smart)
-        self._sorts = sorts
-
     def encode(self, visual: Visual) -> tuple[Tensor, Tensor]:
         mask = visual.mask
         if mask is None:
@@ -96,9 +87,8 @@ class PublishedStyle(_Wrapper):
             x = layer.cross_norm(x, attended)
             x = layer.feed_forward_norm(x, layer.feed_forward(x))
         logits = self.smart.word_projection(x).unflatten(0, (-1, group))  # (B, G, 1, V)
-        if self._sorts:
-            # The published search sorts all continuations. Ours does not, so they are sorted here, for the time alone.
-            torch.sort(logits.log_softmax(dim=-1).flatten(1), dim=-1, descending=True)
+        # The published search sorts all continuations. Ours does not, so they are sorted here, for the time alone.
+        torch.sort(logits.log_softmax(dim=-1).flatten(1), dim=-1, descending=True)
         averaged = weights.mean(dim=1).unflatten(0, (-1, group))
         return Step(logits, averaged, PublishedState(state.memory, state.mask, inputs))
 

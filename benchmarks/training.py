@@ -1,12 +1,11 @@
-"""Measure the trainer's own steps, beside those of the published recipe of self-critical training.
+"""Measure the trainer's own steps.
 
-    python -m benchmarks.training [CONFIG] [--published] [--json FILE]
+    python -m benchmarks.training [CONFIG] [--json FILE]
 
 Each phase of the experiment file is trained by the real :class:`training.engine.trainer.Trainer` on generated data:
 nothing has to be downloaded but the weights of a backbone that learns. A step lasts from the end of one optimizer step
 to the end of the next one, so everything that happens between them is in it: moving average, logging, waiting for the
-batch, forward and backward pass, clipping. Both codes start with the same weights and take turns, a block of steps
-each, so that other load on the machine affects both.
+batch, forward and backward pass, clipping.
 """
 
 import copy
@@ -25,7 +24,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from benchmarks.environment import describe_environment, report
 from benchmarks.generated_data import STORE, DataSize, write_data
-from benchmarks.published_training import PublishedTraining
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
 from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
@@ -37,7 +35,6 @@ from training.errors import BackboneError, ConfigError
 from training.paths import CHECKOUT
 
 DEFAULT = CHECKOUT / "training" / "configs" / "smart_flickr8k_scst.yaml"
-OURS = "trainer"
 TEACHING = PhaseConfig(name="teaching", epochs=1, learning_rate=3e-4, schedule="constant")
 """The phase that teaches a captioner to end its captions, before self-critical training is measured."""
 _NEVER = 1e6
@@ -55,7 +52,7 @@ class Extent:
     """How much is measured."""
 
     blocks: int
-    """Number of times that each code trains a block of steps."""
+    """Number of blocks of steps; each begins with the same weights."""
     steps: int
     """Measured steps of a block."""
     settling_steps: int
@@ -66,9 +63,6 @@ class Extent:
 
 def measure(
     config: Annotated[Path, typer.Argument(help="Experiment file; of a recipe, all runs.")] = DEFAULT,
-    published: Annotated[
-        bool, typer.Option("--published", help="Measure M2's published recipe of self-critical training, too.")
-    ] = False,
     phases: Annotated[
         list[str] | None, typer.Option("--phase", help="Phases to measure by kind (default: all), see below.")
     ] = None,
@@ -78,7 +72,7 @@ def measure(
         bool, typer.Option("--compile", help="Use torch.compile, even if the experiment does not.")
     ] = False,
     threads: ThreadsOption = None,
-    blocks: Annotated[int, typer.Option(min=1, help="Blocks of steps of each code.")] = 6,
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks of steps.")] = 6,
     steps: Annotated[int, typer.Option(min=1, help="Measured steps of a block.")] = 5,
     settle: Annotated[
         int | None, typer.Option(min=0, help="Steps before each block, not measured (default: 2; on a GPU 20).")
@@ -93,7 +87,7 @@ def measure(
     seed: Annotated[int, typer.Option(help="Seed of the generated data.")] = 0,
     json_file: JsonOption = None,
 ) -> None:
-    """Measure the steps of training, beside those of the published recipe.
+    """Measure the steps of training.
 
     The phases are the last ones of each kind in the experiment file: cross_entropy and self_critical, on stored
     features; the same with _end_to_end where the backbone learns, and with _views where a frozen backbone sees random
@@ -135,7 +129,7 @@ def measure(
         for kind, experiment in chosen.items():
             print(f"benchmarks.training: {kind}", file=sys.stderr, flush=True)
             try:
-                result["phases"][kind] = _measure_phase(on_data(experiment, section), data, where, extent, published)
+                result["phases"][kind] = _measure_phase(on_data(experiment, section), data, where, extent)
             except BackboneError as error:
                 print(f"benchmarks.training: {kind} is left out: {error}", file=sys.stderr)
     report(result, json_file)
@@ -197,43 +191,21 @@ def on_data(experiment: ExperimentConfig, section: Mapping[str, Any]) -> Experim
     return replace(experiment, data=DataConfig(**section, **lengths))
 
 
-def _measure_phase(
-    experiment: ExperimentConfig, data: Path, device: torch.device, extent: Extent, published: bool
-) -> dict[str, Any]:
-    """Measure the steps of an experiment's only phase by turns."""
+def _measure_phase(experiment: ExperimentConfig, data: Path, device: torch.device, extent: Extent) -> dict[str, Any]:
+    """Measure the steps of an experiment's only phase."""
     phase = experiment.phases[0]
     weights = _taught(experiment, data, device, extent.teaching_steps)
-
-    def train() -> None:
-        _run(_trainer(experiment, data, device), weights)
-
-    codes: dict[str, Callable[[], None]] = {OURS: train}
-    if published and phase.objective == "self_critical" and not phase.trains_backbone and phase.crop == 1:
-        for precision in ("fp32", "bf16")[: 1 + (experiment.precision == "bf16")]:
-            codes[f"published {precision}"] = lambda precision=precision: _run(  # type: ignore[misc]
-                PublishedTraining(experiment, data, device, precision), weights
-            )
-    seconds: dict[str, list[float]] = {name: [] for name in codes}
-    for block in range(extent.blocks):
-        # Every other round in reverse, so that a trend of the machine's speed affects all codes alike.
-        for name in list(codes) if block % 2 == 0 else reversed(codes):
-            seconds[name].append(seconds_per_step(codes[name], extent.settling_steps, extent.steps, device))
+    taken = []
+    for _ in range(extent.blocks):
+        trainer = _trainer(experiment, data, device)
+        trainer.captioning.trained.captioner.load_state_dict(weights)
+        taken.append(seconds_per_step(trainer.run, extent.settling_steps, extent.steps, device))
     return {
         "phase": phase.name,
         "images_per_batch": phase.images_per_batch,
         "visual_input": "stored features" if experiment.features else "photographs",
-        "codes": {
-            name: {
-                "step_ms": _spread([1e3 * value for value in taken]),
-                "images_per_second": _spread([phase.images_per_batch / value for value in taken]),
-            }
-            for name, taken in seconds.items()
-        },
-        "times_faster_than": {
-            name: _spread([theirs / ours for theirs, ours in zip(taken, seconds[OURS], strict=True)])
-            for name, taken in seconds.items()
-            if name != OURS
-        },
+        "step_ms": _spread([1e3 * seconds for seconds in taken]),
+        "images_per_second": _spread([phase.images_per_batch / seconds for seconds in taken]),
     }
 
 
@@ -241,16 +213,8 @@ def _trainer(experiment: ExperimentConfig, data: Path, device: torch.device) -> 
     return Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
 
 
-def _run(code: Trainer | PublishedTraining, weights: Mapping[str, torch.Tensor]) -> None:
-    captioner = code.captioning.trained.captioner if isinstance(code, Trainer) else code.captioner
-    captioner.load_state_dict(weights)
-    code.run()
-
-
 def _taught(experiment: ExperimentConfig, data: Path, device: torch.device, steps: int) -> dict[str, torch.Tensor]:
-    """Return the weights that all codes start with; for self-critical training those of a captioner that has learned
-    for some steps to end its captions.
-    """
+    """Return the weights of each block; for self-critical training those of a captioner that can end its captions."""
     phase = replace(TEACHING, images_per_batch=experiment.phases[0].images_per_batch)
     trainer = _trainer(replace(experiment, phases=[phase]), data, device)
     if experiment.phases[0].objective == "self_critical":

@@ -1,22 +1,15 @@
-"""The parts of the extrapolation to COCO: the loader's speed and the share of the model's products."""
+"""The parts of the extrapolation to COCO: the share of the model's products."""
 
 from pathlib import Path
 
 import torch
 
-from benchmarks.coco_scale import images_per_second, phase_of, share_of_products
-from benchmarks.generated_data import STORE, DataSize, write_data
+from benchmarks.coco_scale import phase_of, share_of_products
+from benchmarks.generated_data import DataSize, write_data
 from benchmarks.training import measured_phases, on_data
 from tests.training.small_flickr8k import write_config
 
 SIZE = DataSize(images=40, words=20, tokens=4, token_width=8)
-
-
-def test_the_loader_reads_images_until_the_time_is_over(tmp_path: Path) -> None:
-    write_data(tmp_path, SIZE, 0, photographs=False)
-    speed = images_per_second((tmp_path / STORE, 40, 2, 0.05, 0))
-    assert speed.of_process > 50
-    assert speed.per_core > 50
 
 
 def test_the_share_of_products_is_that_of_matrices() -> None:

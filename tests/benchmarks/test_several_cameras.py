@@ -1,10 +1,9 @@
-"""The benchmark of several cameras measures real processes, and the engine with a batch."""
+"""The benchmark of several cameras measures real processes."""
 
 from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.measuring.agreement import golden_frames
 
 pytestmark = pytest.mark.needs_ros
@@ -32,11 +31,3 @@ def test_the_second_camera_costs_the_median_difference_between_the_rounds() -> N
 
     found = second_camera_mb({"one camera": runs(100, 110, 90), "two cameras": runs(120, 200, 115)})
     assert found["resident"] == 25
-
-
-def test_a_batch_is_timed_beside_its_images_one_by_one(tiny_bundle: Path) -> None:
-    from benchmarks.several_cameras import measure_batch
-
-    found = measure_batch(Captioner.from_bundle(tiny_bundle), golden_frames(2, 64, 48), rounds=2)
-    assert found["batch"]["calls"] == found["one by one"]["calls"] == 2
-    assert found["batch_to_one_by_one"] > 0
