@@ -38,6 +38,8 @@ class EndSignals:
 
     def __init__(self) -> None:
         self.arrived = False
+        self.number = 0
+        """Number of the signal that arrived last."""
 
     def __enter__(self) -> EndSignals:
         self._before = [signal.signal(number, self._record) for number in _SIGNALS]
@@ -55,4 +57,4 @@ class EndSignals:
             raise KeyboardInterrupt
 
     def _record(self, number: int, frame: FrameType | None) -> None:
-        self.arrived = True
+        self.arrived, self.number = True, number

@@ -34,11 +34,9 @@ class WatchOptions(FeedOptions):
 
 
 def watch(*, options: WatchOptions) -> None:
-    """Follow the captions of running nodes, or of a source, on the terminal.
+    """Follow the captions of running nodes, or of a source, on the terminal until Ctrl-C.
 
     A line for each caption is printed instead where stdout is no terminal, as in a pipe.
-
-    Keys: q quits, space pauses, the arrows, Page Up and Page Down scroll, tab or a digit chooses the camera.
     """
     with errors_in_a_sentence():
         from smart_caption_ros.live.terminal import print_lines

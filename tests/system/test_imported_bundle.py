@@ -27,7 +27,7 @@ from std_msgs.msg import Header
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.imaging.image_messages import encode_image
 from tests.frames import blobs
-from tests.live.terminal.terminal_process import CLI, TerminalProcess
+from tests.live.terminal_process import CLI, TerminalProcess
 
 if TYPE_CHECKING:
     from tests.system.conftest import Robot
@@ -109,8 +109,8 @@ def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle: Path, t
     source = ("--source", str(tmp_path / "pictures"), "--bundle", str(bundle), "--interval", "0.2", "--loop")
     with TerminalProcess(CLI, "watch", *source) as terminal:
         terminal.wait_for(lambda: text[:20] in terminal.screen)
-        terminal.type(b"q")
-        assert terminal.wait() == 0
+        terminal.type(b"\x03")
+        assert terminal.wait() == 130
     command_line = [sys.executable, "-c", CLI, "serve", "--port", "0", "--token", TOKEN, *source]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -1,4 +1,4 @@
-"""A process on a terminal of its own: types keys, changes its size, and reads the screen."""
+"""A process on a terminal of its own: types, changes its size, and reads the screen."""
 
 from __future__ import annotations
 
@@ -70,22 +70,13 @@ class TerminalProcess:
 
     @property
     def screen(self) -> str:
-        """What a person sees: the lines of the alternate screen, or nothing outside of it."""
+        """What a person sees: the last drawing on the alternate screen, or nothing outside of it."""
         _, entered, shown = self.received.rpartition("\x1b[?1049h")
         if not entered or "\x1b[?1049l" in shown:
             return ""
-        width, height = self.size
-        cells = [[" "] * width for _ in range(height)]
-        row = column = 0
-        for parameters, final, text in re.findall(r"\x1b\[([?0-9;]*)([A-Za-z])|([^\x1b]+)", shown):
-            if final == "H":
-                row, column = (int(number or 1) - 1 for number in [*parameters.split(";"), "1"][:2])
-            for character in text:
-                assert character.isprintable(), f"{character!r} moves the cursor"
-                if row < height and column < width:
-                    cells[row][column] = character
-                column += 1
-        return "\n".join("".join(line) for line in cells)
+        drawings = shown.split("\x1b[H")
+        whole = [drawing for drawing in drawings if drawing.count("\n") >= self.size[1] - 1]
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", whole[-1]).replace("\r", "") if whole else ""
 
     def wait_for(self, condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
         """Read until a condition holds."""

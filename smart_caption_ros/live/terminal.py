@@ -1,0 +1,273 @@
+"""Live captions on a terminal: a view that is drawn again and again, and plain lines for pipes.
+
+A noun has a mark as well as a colour, for people who do not see colours and terminals that have none.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from smart_caption_ros.captioning.vocabulary import word_starts
+from smart_caption_ros.live.feed import CaptionFeed, FeedItem
+from smart_caption_ros.live.live_caption import CaptionStatus, EventKind, FeedEvent, LiveCaption, NounState
+from smart_caption_ros.live.statistics import CameraSummary, Health
+from smart_caption_ros.signals import EndSignals
+from smart_caption_ros.text import visible
+
+_REDRAW_S = 0.25
+_SILENT_S = 5.0
+"""Age of the last caption of a camera from which on it is shown in a colour, seconds."""
+_EXPLAIN_AFTER_S = 3.0
+"""Time without a caption after which a sentence says what the feed waits for."""
+_LINES = 200
+"""Number of lines that are kept; a terminal shows as many as fit."""
+_MAX_ITEMS = 1000  # a feed that is faster than this program must not keep it from drawing
+_MAX_TEXT, _MAX_WORDS, _MAX_WORD, _MAX_OBJECTS = 2000, 100, 40, 30
+_QUIET = (EventKind.APPEARED, EventKind.ENDED)
+
+_DIM = "dim"
+_MARKS = {NounState.SUPPORTED: "+", NounState.UNSUPPORTED: "?", NounState.UNCHECKED: ""}
+_NOUN_STYLES = {NounState.SUPPORTED: "bold bright_cyan", NounState.UNSUPPORTED: "bold yellow"}
+_HEALTH_STYLES = {Health.OK: "green", Health.WARNING: "yellow", Health.ERROR: "bold red", Health.UNKNOWN: _DIM}
+_STATUS_STYLES = {
+    CaptionStatus.NOTHING_FOUND: _DIM,
+    CaptionStatus.LOW_CONFIDENCE: "yellow",
+    CaptionStatus.STALE: "yellow",
+    CaptionStatus.ERROR: "bold red",
+}
+
+
+def watch(feed: CaptionFeed) -> int:
+    """Show the captions of a feed on the terminal until SIGINT or SIGTERM.
+
+    Returns:
+        The exit status: 128 and the number of the signal, 130 after Ctrl-C.
+
+    Raises:
+        FeedError: the feed can never give a caption.
+        OSError: the terminal cannot be used.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode
+    lines: deque[RepeatedLine] = deque(maxlen=_LINES)
+    with EndSignals() as signals, Live(auto_refresh=False, screen=True, console=Console(highlight=False)) as screen:
+        while not signals.arrived:
+            screen.update(view(feed, lines), refresh=True)
+            end_s = time.monotonic() + _REDRAW_S
+            for _ in range(_MAX_ITEMS):
+                item = feed.next(max(0.0, end_s - time.monotonic()))
+                if item is None:
+                    break
+                add_line(lines, item)
+            if feed.ended:
+                time.sleep(_REDRAW_S)  # the feed no longer waits
+    return 128 + signals.number
+
+
+def print_lines(
+    feed: CaptionFeed,
+    *,
+    count: int | None = None,
+    out: Callable[[LiveCaption], object],
+    report: Callable[[str], object],
+) -> None:
+    """Print one line for each caption until the feed ends.
+
+    Args:
+        feed: gives the captions.
+        count: number of captions after which to end; None for no limit.
+        out: prints a caption, on a line of text or of JSON.
+        report: prints a sentence about what the feed waits for, or what failed.
+
+    Raises:
+        FeedError: the feed can never give a caption.
+    """
+    printed = 0
+    explain_s = time.monotonic() + _EXPLAIN_AFTER_S
+    while not feed.ended and (count is None or printed < count):
+        item = feed.next(0.5)
+        if isinstance(item, LiveCaption):
+            out(item)
+            printed += 1
+        elif isinstance(item, FeedEvent) and item.kind not in _QUIET:
+            report(f"{visible(item.camera or '', 60)}: {visible(item.text, 400)}".lstrip(": "))
+        if not printed and time.monotonic() > explain_s:
+            explain_s = float("inf")
+            if feed.waiting_for:
+                report(f"waiting for {'; '.join(visible(sentence, 400) for sentence in feed.waiting_for)}")
+
+
+def caption_line(live: LiveCaption) -> str:
+    """Return a caption on a line: time, camera, the caption with its marks, and the figures in parentheses."""
+    figures = _figures(live).plain
+    return f"{_clock_time(live)} {visible(live.camera, 60)}: {_caption(live).plain}{f' ({figures})' if figures else ''}"
+
+
+@dataclass
+class RepeatedLine:
+    """An event, or the newest of several captions of a camera that say the same one after the other."""
+
+    item: FeedItem
+    count: int = 1
+
+
+def add_line(lines: deque[RepeatedLine], item: FeedItem) -> None:
+    """Add a caption or event to the lines, newest first; a caption that repeats the last one of its camera is counted.
+
+    Captions say the same if their words, the marks of their nouns and their status are equal.
+    """
+    if isinstance(item, LiveCaption):
+        item = replace(item, image=None)  # images would fill the memory
+        last = next((line for line in lines if line.item.camera == item.camera), None)
+        if last is not None and isinstance(last.item, LiveCaption) and _caption(last.item) == _caption(item):
+            last.item, last.count = item, last.count + 1
+            return
+    lines.appendleft(RepeatedLine(item))
+
+
+def view(feed: CaptionFeed, lines: deque[RepeatedLine]) -> Group:
+    """Return what the terminal shows: a table of the cameras, the newest caption, and the lines before it."""
+    title = f"smart-caption watch  {datetime.now():%H:%M:%S}  Ctrl-C ends  {visible(feed.description)}"
+    parts: list[Table | Text] = [Text(title, "reverse", no_wrap=True, overflow="ellipsis")]
+    parts.append(_camera_table(feed.cameras, time.monotonic()))
+    captions = [line.item for line in lines if isinstance(line.item, LiveCaption)]
+    if captions:
+        newest = max(captions, key=lambda live: live.received_monotonic_s)
+        parts += [Text(), _caption(newest), _objects(newest), _figures(newest), Text()]
+    else:
+        parts += [Text("\nNo caption yet. Waiting for:"), *(Text(f"  {visible(s, 400)}") for s in feed.waiting_for)]
+    return Group(*parts, *map(_line, list(lines)))
+
+
+def _camera_table(cameras: tuple[CameraSummary, ...], now_s: float) -> Table:
+    table = Table("camera", box=None, pad_edge=False, expand=True)
+    for title in ("last", "rate/s", "age p50", "p95", "drops", "failed"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("health", ratio=1, no_wrap=True)
+    for camera in cameras:
+        last_s = camera.last_received_monotonic_s
+        silent_s = None if last_s is None else max(0.0, now_s - last_s)
+        failed = sum(camera.by_status.get(status, 0) for status in (CaptionStatus.ERROR, CaptionStatus.STALE))
+        table.add_row(
+            Text(visible(camera.camera, _MAX_WORD)),
+            Text("-" if silent_s is None else f"{silent_s:.0f} s", "yellow" if (silent_s or 0) > _SILENT_S else ""),
+            f"{camera.rate_hz:.1f}",
+            "-" if camera.age_p50_s is None else _milliseconds(camera.age_p50_s),
+            "-" if camera.age_p95_s is None else _milliseconds(camera.age_p95_s),
+            str(camera.dropped),
+            Text(str(failed), "bold red" if failed else ""),
+            _health(camera),
+        )
+    return table
+
+
+def _health(camera: CameraSummary) -> Text:
+    if not camera.is_online:
+        return Text("GONE", "bold red")
+    known = camera.health is not Health.UNKNOWN
+    message = f": {visible(camera.health_message)}" if camera.health_message and known else ""
+    parts = [f"{camera.lost} lost here"] * bool(camera.lost) + [f"{camera.health.value}{message}"] * known
+    return Text(", ".join(parts), _HEALTH_STYLES[camera.health])
+
+
+def _line(shown: RepeatedLine) -> Text:
+    item = shown.item
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{_clock_time(item)} {visible(item.camera or '', _MAX_WORD)} ", _DIM)
+    if shown.count > 1:
+        line.append(f"x {shown.count} ", _DIM)
+    if isinstance(item, LiveCaption):
+        line.append_text(_caption(item))
+    else:
+        style = {EventKind.ERROR: "bold red", EventKind.GONE: "yellow"}.get(item.kind, _DIM)
+        line.append(f"[{item.kind.value}] {visible(item.text)}", style)
+    return line
+
+
+def _caption(live: LiveCaption) -> Text:
+    """Return the caption with its nouns marked; what became of the image where there is none."""
+    style = _STATUS_STYLES.get(live.status, "")
+    if not live.caption.text:
+        return Text(f"({live.status.value}: {visible(live.status_message)})", style)
+    states: dict[int, tuple[NounState, bool]] = {}  # word index -> state, whether the word is the noun's first
+    for noun in live.grounding.nouns[:_MAX_WORDS] if live.grounding is not None else ():
+        length = len(noun.text.split())
+        for place in range(noun.word_index, noun.word_index + min(length, _MAX_WORDS)):
+            states.setdefault(place, (live.state_of(noun), place == noun.word_index))
+    text = Text()
+    sentence = live.caption.text[:_MAX_TEXT]
+    words = [word.text for word in live.caption.words[: _MAX_WORDS + 1]] or sentence.split()
+    for place, (word, start) in enumerate(zip(words[:_MAX_WORDS], word_starts(words, sentence), strict=False)):
+        # A clitic ("'s") and a comma follow their word without a space.
+        if place and sentence[start - 1 : start] == " ":
+            text.append(" ")
+        state, is_first = states.get(place, (NounState.UNCHECKED, False))
+        text.append(f"{_MARKS[state] if is_first else ''}{visible(word, _MAX_WORD)}", _NOUN_STYLES.get(state))
+    if len(words) > _MAX_WORDS:
+        text.append(" ...")
+    if live.status is not CaptionStatus.OK:
+        text.append(f" ({live.status.value})", style)
+    return text
+
+
+def _objects(live: LiveCaption) -> Text:
+    """Return the detected objects with their scores; a mark says which of them the caption names and misses."""
+    objects = live.caption.objects
+    if not live.looked_for_objects:
+        reason = f" ({visible(live.coverage_reason)})" if live.coverage_reason else ""
+        return Text(f"objects: not known{reason}", _DIM)
+    named = {noun.object_index for noun in live.grounding.nouns} if live.grounding is not None else set()
+    missed = live.grounding.missed_classes if live.grounding is not None else ()
+    text = Text("objects: " if objects else "objects: none detected", _DIM)
+    for place, item in enumerate(objects[:_MAX_OBJECTS]):
+        mark = "+" if place in named else "-" if item.class_name in missed else ""
+        style = _NOUN_STYLES[NounState.SUPPORTED] if place in named else "not dim"
+        text.append(f"{mark}{visible(item.class_name, _MAX_WORD)} ", style).append(f"{item.score:.2f}  ")
+    if len(objects) > _MAX_OBJECTS:
+        text.append(f"and {len(objects) - _MAX_OBJECTS} more")
+    return text
+
+
+def _figures(live: LiveCaption) -> Text:
+    """Return confidence, calibrated confidence, coverage, noun support and times of a caption on a line."""
+    caption, grounding, parts = live.caption, live.grounding, []
+    if caption.text:
+        parts.append(f"confidence {caption.confidence:.2f}")
+    if caption.calibrated_confidence is not None:
+        parts.append(f"calibrated {caption.calibrated_confidence:.2f}")
+    if caption.text and grounding is not None and grounding.coverage is not None:
+        parts.append(f"coverage {grounding.coverage:.2f}")
+        if grounding.noun_support is not None:
+            parts.append(f"support {grounding.noun_support:.2f}")
+    if live.age_s is not None:
+        parts.append(f"age {_milliseconds(live.age_s)}")
+    if caption.timing.total_s:
+        parts.append(f"work {_milliseconds(caption.timing.total_s)}")
+    if live.dropped:
+        parts.append(f"dropped {live.dropped}")
+    if live.name:
+        parts.append(visible(live.name, _MAX_WORD))
+    return Text("  ".join(parts), _DIM)
+
+
+def _clock_time(item: FeedItem) -> str:
+    """Return the local time of day at which a caption was received."""
+    return datetime.fromtimestamp(item.received_s).strftime("%H:%M:%S")
+
+
+def _milliseconds(seconds: float) -> str:
+    """Return a duration in milliseconds, above ten seconds in seconds, above two hours in hours."""
+    if seconds < 10:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.0f} s" if seconds < 7200 else f"{seconds / 3600:.0f} h"
