@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from smart_caption_ros.detection.errors import DetectorError
 
@@ -39,6 +43,8 @@ _JOINED = {name.replace(" ", ""): name for name in COCO_CLASSES} | {
     way.replace(" ", ""): name for way, name in SPELLINGS.items()
 }
 _MAX_LISTED = 10_000
+_NUMBERED = re.compile(r"(\d{1,5})\s*(?:[:=,;\s]\s*|[.)-]\s+)(\S.*)")  # "56 chair", "56: chair", "56. chair"
+_NO_LIST = "they are neither a list of names nor a name for each class id"
 
 
 def normalise(name: str) -> str:
@@ -52,31 +58,67 @@ def normalise(name: str) -> str:
 
 
 def read_class_names(path: Path) -> list[str]:
-    """Read class names, one a line; the line number, from 0, is the class id.
+    """Read the class names in a file; see :func:`parse_class_names`.
 
     Raises:
-        DetectorError: the file cannot be read or is not UTF-8 text.
+        DetectorError: the file cannot be read, or is no list of class names.
     """
     try:
-        return path.read_text(encoding="utf-8-sig").rstrip().splitlines()
+        return parse_class_names(path.read_text(encoding="utf-8-sig").rstrip())
     except OSError as error:
         raise DetectorError(f"{path}: the class names cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DetectorError(f"{path}: the class names cannot be read: it is not UTF-8 text") from None
+    except ValueError as error:
+        raise DetectorError(f"{path}: the class names cannot be read: {error}") from None
 
 
 def parse_class_names(text: str) -> list[str]:
-    """Parse class names in a graph's metadata: a list, a dict by class id, or names separated by commas.
+    """Parse class names.
+
+    Args:
+        text: a list of names, or an object with the name of each class id or the class id of each name, as JSON or as
+            Python writes it; or one name a line, or between commas. Where every line begins with a number ("56 chair",
+            "56: chair"), the numbers are the class ids; else ids count the lines from 0.
 
     Returns:
-        Names by class id, "" where an id has none; an empty list for any other text.
+        Names by class id, "" where an id has none.
+
+    Raises:
+        ValueError: the text is something else; one clause.
     """
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # all that literal_eval raises
-        value = [name.strip() for name in text.split(",")] if text.strip() else []
-    if isinstance(value, dict) and all(isinstance(key, int) and 0 <= key < _MAX_LISTED for key in value):
-        value = [value.get(number, "") for number in range(max(value, default=-1) + 1)]
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        return []
-    return list(value)
+    if text.lstrip()[:1] in ("[", "{", "("):
+        return _by_class_id(_parse_value(text))
+    names = text.splitlines() if "\n" in text.strip() else text.split(",")
+    numbered = [_NUMBERED.fullmatch(name.strip()) for name in names if name.strip()]
+    if all(numbered):
+        return _by_class_id([(int(match[1]), match[2]) for match in numbered if match])
+    return [name.strip() for name in names]
+
+
+def _parse_value(text: str) -> Any:
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # all that literal_eval raises
+            return parse(text)
+    raise ValueError(_NO_LIST)
+
+
+def _by_class_id(value: Any) -> list[str]:
+    """Return the names in a list, in pairs of class id and name, or in a dict in either direction."""
+    if isinstance(value, dict):
+        are_ids = all(isinstance(item, int) for item in value.values())
+        value = [(item, key) for key, item in value.items()] if are_ids else list(value.items())
+    elif isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        value = list(enumerate(value))
+    if not isinstance(value, list | tuple):
+        raise ValueError(_NO_LIST)
+    names: dict[int, str] = {}
+    for pair in value:
+        number, name = pair if isinstance(pair, list | tuple) and len(pair) == 2 else (None, None)
+        number = int(number) if isinstance(number, str) and number.isdecimal() else number
+        if not isinstance(name, str) or not isinstance(number, int) or not 0 <= number < _MAX_LISTED:
+            raise ValueError(_NO_LIST)
+        if number in names:
+            raise ValueError(f"class id {number} has two names")
+        names[number] = name
+    return [names.get(number, "") for number in range(max(names, default=-1) + 1)]

@@ -132,18 +132,22 @@ def _listed(tensors: Sequence[object]) -> str:
 def _class_names(path: Path, graph: Graph, classes: int | None, given: Sequence[str] | None) -> tuple[str, ...]:
     """Find and check the class names of a detector; see :meth:`Detector.__init__`."""
     beside = path.with_suffix(".txt")
-    metadata = graph.metadata.get("names") or graph.metadata.get("class_names") or ""
+    remedy = f"write their names, one a line and in their order, into {beside}"
     if given is not None:
         names, origin = list(given), "the given class names"
     elif beside.is_file():
         names, origin = read_class_names(beside), str(beside)
-    elif listed := parse_class_names(metadata):
-        names, origin = listed, f"the metadata of {path}"
-    elif classes == len(COCO_CLASSES):
-        return COCO_CLASSES
     else:
-        what = "its classes are not known" if classes is None else f"it has {classes} classes"
-        raise DetectorError(f"{path}: {what}; write their names, one a line and in their order, into {beside}")
+        try:
+            names = parse_class_names(graph.metadata.get("names") or graph.metadata.get("class_names") or "")
+        except ValueError as error:
+            raise DetectorError(f"{path}: the names of its classes in its metadata: {error}; {remedy}") from None
+        origin = f"the metadata of {path}"
+        if not names and classes == len(COCO_CLASSES):
+            return COCO_CLASSES
+        if not names:
+            what = "its classes are not known" if classes is None else f"it has {classes} classes"
+            raise DetectorError(f"{path}: {what}; {remedy}")
     if classes is not None and len(names) != classes:
         raise DetectorError(f"{path} has {classes} classes, but {origin} are {len(names)} names")
     normalised = tuple(normalise(name) for name in names)

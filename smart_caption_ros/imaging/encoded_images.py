@@ -38,6 +38,7 @@ HIGHEST_MAX_PIXELS = 178_000_000
 _END_MARKER = b"\xff\xd9"  # of a JPEG
 _RADIANCE_HEADER = re.compile(rb"#\?(?:RADIANCE|RGBE)\n.*?\n\n[-+]Y +(\d+) +[-+]X +(\d+)\n", re.DOTALL)
 _PFM_HEADER = re.compile(rb"P[fF]\s+(\d+)\s+(\d+)\s")
+_NETPBM_HEADER = re.compile(rb"P([2356])" + 3 * rb"(?:\s|#[^\n]*\n)+(\d+)")  # width, height, largest value
 _NOT_AN_IMAGE = "it is damaged or not an image in a format that OpenCV and Pillow read"
 
 # Pillow warns of images that are larger than half of what it refuses; the limit here is the caller's.
@@ -80,6 +81,8 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
         _note_missing_end_marker()
         raw = raw.rstrip(b"\xff") + _END_MARKER
     _check_pixels(raw, max_pixels)
+    if raw[4:8] == b"ftyp":  # AVIF: OpenCV does not apply the turn that the container stores
+        return _decoded_by_pillow(raw)
     try:
         image = _imdecode(raw, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
         if image is None or image.dtype not in (np.uint8, np.uint16):
@@ -91,12 +94,22 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
     if _TIFF_IS_FRACTIONS and image.dtype == np.float32 and raw.startswith((b"II*\0", b"MM\0*")):
         sample_format = _tiff_tags(raw).get(TiffImagePlugin.SAMPLEFORMAT, (1,))[0]
         image = image.view({1: np.uint32, 2: np.int32}.get(sample_format, np.float32))
+    if header := _NETPBM_HEADER.match(raw):
+        image = _scaled_by_largest_value(image, int(header[4]), is_text=header[1] in b"23")
     return _to_bgr(image, is_radiance=raw.startswith(b"#?"))
 
 
 def _imdecode(raw: bytes, flags: int) -> NDArray[Any] | None:
     with quiet_opencv():
         return cv2.imdecode(np.frombuffer(raw, np.uint8), flags)
+
+
+def _scaled_by_largest_value(image: NDArray[Any], largest: int, *, is_text: bool) -> NDArray[Any]:
+    """Scale the pixels of a PGM or PPM picture by the largest value in its header."""
+    # OpenCV scales pictures of up to 8 bits that are written as text. In 16 bits, cameras use as many as they have.
+    if largest in (0, 255, 65535) or (largest < 255 and is_text):
+        return image
+    return np.rint(np.minimum(image, largest) * (255 / largest)).astype(np.uint8)
 
 
 def _to_bgr(image: NDArray[Any], *, is_radiance: bool) -> NDArray[np.uint8]:
@@ -145,9 +158,11 @@ def read_image_size(path: Path) -> tuple[int, int]:
             exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
             if image.format == "PNG" and _PNG_STAYS_UNROTATED:
                 exif = {}
-            rotated = exif.get(_EXIF_ORIENTATION) in (5, 6, 7, 8)
-            return image.size[::-1] if rotated else image.size
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            width, height = image.size
+            if isinstance(image, TiffImagePlugin.TiffImageFile):  # Pillow 11 and later give the turned size
+                width, height = image.tag_v2[TiffImagePlugin.IMAGEWIDTH], image.tag_v2[TiffImagePlugin.IMAGELENGTH]
+            return (height, width) if exif.get(_EXIF_ORIENTATION) in (5, 6, 7, 8) else (width, height)
+    except (OSError, SyntaxError, LookupError, ValueError, Image.DecompressionBombError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged or not an image"
         raise ImageError(reason) from error
 

@@ -29,13 +29,16 @@ def cells() -> NDArray[np.float32]:
     return np.array(boxes, np.float32)
 
 
-def write_yolox(path: Path, *, decoded: bool = False, regression: NDArray[np.float32] | None = None) -> Path:
+def write_yolox(
+    path: Path, *, decoded: bool = False, regression: NDArray[np.float32] | None = None, names: str = ""
+) -> Path:
     """A graph in the layout of YOLOX for COCO's classes: each cell's score is how blue, green or red it is.
 
     Args:
         path: the file.
         decoded: whether boxes come in pixels.
         regression: (A, 4) what the graph gives as boxes; None stands for the cells themselves.
+        names: the file's metadata `names`; none by default.
     """
     boxes = cells()
     if regression is None:
@@ -50,7 +53,7 @@ def write_yolox(path: Path, *, decoded: bool = False, regression: NDArray[np.flo
     initializers.append(numpy_helper.from_array(constants, "constants"))
     given = [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIDE, SIDE])]
     answer = [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, len(boxes), 85])]
-    return _save(path, nodes, given, answer, initializers)
+    return _save(path, nodes, given, answer, initializers, {"names": names} if names else {})
 
 
 def write_boxes_scores_labels(
