@@ -3,7 +3,6 @@
 import re
 
 from tests.packaging.architecture import PAGE, PICTURE, ROOMS_DRAWN, arrows, picture
-from tests.packaging.imports import ROOT
 
 
 def test_the_picture_is_that_of_the_imports() -> None:
@@ -18,10 +17,3 @@ def test_every_room_has_its_line_and_every_line_its_room() -> None:
     for package, part in zip(ROOMS_DRAWN, (training, robot_side), strict=True):
         rooms = {name for owner, name in arrows() if owner == package}
         assert set(re.findall(r"^- \*\*(\w+)\*\*:", part, re.MULTILINE)) == rooms
-
-
-def test_the_files_that_the_page_names_exist() -> None:
-    names = re.findall(r"`([\w/]+(?:/|\.py))`", PAGE.read_text(encoding="utf-8"))
-    folders = [ROOT, ROOT / "smart_caption_ros", ROOT / "smart_caption_ros" / "nodes" / "caption"]
-    assert len(names) > 10
-    assert not [name for name in names if not any((folder / name).exists() for folder in folders)]

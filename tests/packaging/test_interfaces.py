@@ -32,13 +32,3 @@ def test_the_built_interface_is_that_of_the_checkout(path: Path) -> None:
     built = getattr(importlib.import_module(f"smart_caption_ros.{path.suffix[1:]}"), path.stem)
     parts = [built] if path.suffix == ".msg" else [built.Request, built.Response]
     assert [list(part.get_fields_and_field_types()) for part in parts] == fields_of(path)
-
-
-@pytest.mark.needs_ros
-def test_statuses_differ_and_ok_is_the_default() -> None:
-    from smart_caption_ros.msg import Caption
-
-    declared = re.findall(r"^uint8 (STATUS_\w+)=", (ROOT / "msg" / "Caption.msg").read_text(), re.MULTILINE)
-    assert declared[0] == "STATUS_OK"
-    assert Caption().status == Caption.STATUS_OK
-    assert sorted(getattr(Caption, name) for name in declared) == list(range(len(declared)))

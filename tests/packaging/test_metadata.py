@@ -57,14 +57,6 @@ def test_version_is_the_same_everywhere() -> None:
     assert len(set(versions.values())) == 1, versions
 
 
-def test_name_and_licence_are_the_same_for_pip_and_ros() -> None:
-    assert PACKAGE_XML.findtext("name") == PROJECT["name"]
-    licences = {str(tag.text): tag.attrib["file"] for tag in PACKAGE_XML.iter("license")}
-    assert next(iter(licences)) == PROJECT["license"]
-    assert list(licences.values()) == PROJECT["license-files"]
-    assert "Apache License" in (ROOT / "LICENSE").read_text()
-
-
 def test_the_licence_of_the_weights_names_every_source_whose_use_is_restricted() -> None:
     text = (ROOT / "smart_caption_ros" / "bundles" / "LICENSE").read_text()
     restricted = [source for source in Bundle.load().manifest["trained_on"] if "research" in source["terms"]]
@@ -102,8 +94,3 @@ def test_every_dependency_has_a_pin_that_its_range_allows() -> None:
         name = canonicalize_name(requirement.name)
         if name != canonicalize_name(PROJECT["name"]):
             assert requirement.specifier.contains(versions[name]), line
-
-
-def test_robot_side_asks_for_no_torch() -> None:
-    assert "torch" not in modules(PROJECT["dependencies"] + EXTRAS["demo"] + EXTRAS["bags"])
-    assert "torch" in modules(EXTRAS["training"])

@@ -25,21 +25,6 @@ def service() -> dict[str, str]:
 SERVICE = service()
 
 
-def seconds(time: str) -> float:
-    number, unit = re.fullmatch(r"(\d+)(min|s|)", time).groups()  # type: ignore[union-attr]
-    return float(number) * (60 if unit == "min" else 1)
-
-
-def test_systemd_waits_for_the_node_watches_it_and_starts_it_again() -> None:
-    assert SERVICE["Type"] == "notify"
-    assert SERVICE["Restart"] == "on-failure", "which includes the watchdog"
-    # The node reports nothing of an image in work before work_timeout_s, which is a parameter.
-    page = (ROOT / "config" / "caption.yaml").read_text(encoding="utf-8")
-    work_timeout_s = float(re.findall(r"work_timeout_s: ([\d.]+)", page)[0])
-    assert seconds(SERVICE["WatchdogSec"]) > 2 * work_timeout_s
-    assert seconds(SERVICE["TimeoutStartSec"]) >= 600, "an engine may be built"
-
-
 def test_the_example_of_the_environment_sets_every_variable_of_the_command() -> None:
     names = re.findall(r"^(\w+)=", ENVIRONMENT.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(re.findall(r"\$\$\{(\w+)\}", SERVICE["ExecStart"])) <= set(names)
