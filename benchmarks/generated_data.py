@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from training.data.feature_store_writer import StoreWriter
+from training.data.feature_store import StoreWriter
 from training.paths import data_folder
 
 CAPTIONS_PER_IMAGE = 5

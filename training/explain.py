@@ -17,7 +17,7 @@ from smart_caption_ros.files import replaced_atomically
 from training.command_line import DataFolderOption, run_command
 from training.data.photographs import read_photograph
 from training.data.regions import RegionFeatures
-from training.data.stored_features import open_batches, visual_of_features
+from training.data.visual_inputs import open_batches, visual_of_features
 from training.engine.attributions import TOLERANCE, attribute_words
 from training.engine.checkpoint_captions import CheckpointCaptioner
 from training.errors import CheckpointError, DataError

@@ -21,7 +21,7 @@ from training.data.feature_extraction import (
     fill_store,
     find_photographs,
 )
-from training.data.feature_store_writer import SHARD_IMAGES, StoreReport
+from training.data.feature_store import SHARD_IMAGES, StoreReport
 from training.errors import BackboneError, DataError
 from training.paths import data_folder
 

@@ -10,7 +10,7 @@ import yaml
 
 from tests.training.region_files import WIDTH, Arrays, write_hdf5, write_npz, write_tsv
 from tests.training.small_flickr8k import COLOURS, SHAPES, draw
-from training.data.feature_store_writer import StoreWriter
+from training.data.feature_store import StoreWriter
 
 SPLITS = {"train": 8, "restval": 2, "val": 3, "test": 2}
 FORMATS = ("hdf5", "tsv", "npz", "store")

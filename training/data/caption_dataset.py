@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.vision.backbone import SQUASHED
 
@@ -49,9 +50,17 @@ class CaptionDataset(Protocol):
         """
         ...
 
-    def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """Return the images without repetitions, grouped by source, so that each source has its own feature cache."""
-        return [list(dict.fromkeys(images))]
+    def source_of(self, image: str) -> str:
+        """Name the source of an image in a mixture of data sets."""
+        return ""
+
+    def photograph_key(self, name: str) -> str:
+        """Return a text that changes with the content of a photograph, by which computed features are found again.
+
+        Raises:
+            DataError: the photograph is missing or broken.
+        """
+        return f"{name} {sha256_of_bytes(self.read_image(name).tobytes())}"
 
     def check_photographs(self, images: Iterable[str]) -> None:
         """Check that the photographs exist.

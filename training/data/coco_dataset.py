@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from training.data.caption_dataset import SPLITS, CaptionDataset
 from training.data.coco import Karpathy, read_captions
-from training.data.photographs import read_photograph
+from training.data.photographs import file_key, read_photograph
 from training.errors import DataError
 
 PROVENANCE = {
@@ -115,6 +115,9 @@ class CocoDataset(CaptionDataset):
                 f"{self.paths[missing[0]]}, image {missing[0]}: no such file; photographs of {len(missing)} images are "
                 "missing: set `photographs` to the folder that the file names are relative to"
             )
+
+    def photograph_key(self, name: str) -> str:
+        return file_key(self.paths[name])
 
     def read_image(self, name: str) -> NDArray[np.uint8]:
         return read_photograph(self.paths[name], name)

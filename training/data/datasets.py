@@ -12,10 +12,9 @@ from training.data.caption_dataset import CaptionDataset, DatasetOptions
 from training.data.coco_dataset import CocoOptions
 from training.data.coco_photographs import CocoPhotographsOptions
 from training.data.flickr8k import Flickr8kOptions
-from training.data.made_datasets import CaptionSetsOptions, HouseholdOptions, RoomsOptions
 from training.data.mixture import Mixture, Source
 from training.data.own_data import FolderOptions, TableOptions
-from training.errors import DataError
+from training.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,13 @@ DATASETS: dict[str, type[DatasetOptions]] = {
     "table": TableOptions,
     "coco": CocoOptions,
     "coco_photographs": CocoPhotographsOptions,
-    "rooms": RoomsOptions,
-    "caption_sets": CaptionSetsOptions,
-    "household": HouseholdOptions,
     "mixture": MixtureOptions,
 }
 """Options of the data sets by their names in experiment files."""
+
+
+TRAINED_ON = "captions_trained_on"
+"""Key of a captioner's record: :func:`provenance` of its data."""
 
 
 def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:
@@ -125,9 +125,17 @@ def provenance_of_record(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """Collect name and terms of the data sets whose captions a trained captioner has learnt.
 
     Args:
-        record: of the captioner. Options that an earlier version had and this one lacks are ignored.
+        record: of the captioner. One without :data:`TRAINED_ON` is by an earlier version, whose data sets and options
+            may be unknown.
     """
-    return provenance(build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True))
+    if TRAINED_ON in record:
+        return list(record[TRAINED_ON])
+    try:
+        return provenance(build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True))
+    except (ConfigError, KeyError, TypeError, ValueError):
+        return [
+            {"name": f"data of the run {record.get('name')}, by a data set of an earlier version", "terms": "unknown"}
+        ]
 
 
 def merge_provenance(*sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -24,12 +24,11 @@ from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
-from training.data.feature_cache import fingerprint
-from training.data.feature_store_writer import SHARD_IMAGES, StoreReport, StoreWriter
+from training.data.feature_store import SHARD_IMAGES, StoreReport, StoreWriter
 from training.data.loading import load_ahead, loading_threads
 from training.data.photographs import read_photograph
 from training.data.regions import MAX_REGIONS, Regions
-from training.data.stored_features import open_features
+from training.data.visual_inputs import fingerprint, open_features
 from training.errors import DataError
 from training.vision.released_weights import open_backbone
 
@@ -281,7 +280,7 @@ def convert_features(
     """Add the images of feature files that a store does not contain; images that cannot be read are skipped.
 
     Args:
-        kind: format of the files, a key of :data:`training.data.stored_features.FEATURE_KINDS`.
+        kind: format of the files, a key of :data:`training.data.visual_inputs.FEATURE_KINDS`.
         paths: one file or folder, or several that hold different images.
         store: folder of the store; an existing store is continued.
         width: width of a feature.

@@ -1,4 +1,7 @@
-"""The feature store: a folder of arrays. They are read by memory map, so a store may be larger than memory.
+"""The feature store: a folder of arrays of visual tokens.
+
+``training.features`` makes one, and runs keep the tokens of a frozen backbone in one. The arrays are read by memory
+map, so a store may be larger than memory.
 
 ``manifest.json`` holds the source of the features and their width. The images are in shards of three files:
 
@@ -7,27 +10,34 @@
     shard-00000.json         for each image its id, number of rows, width and height of the photograph in pixels
 
 Rows are in the order of the index. The index of a shard is written last, and every file is written under a temporary
-name and renamed, so a killed writer (:mod:`training.data.feature_store_writer`) leaves complete shards and temporary
-files, which the next writer removes.
+name and renamed, so a killed writer leaves complete shards and temporary files, which the next writer removes. Several
+processes may write to one store: each writes whole shards, one process at a time.
 
-In version 2 of the format, an image may lack what its source did not have. Where its size is unknown, ``width`` and
-``height`` are null, and its boxes are fractions of the image. Where its boxes are unknown, their rows are zeros and its
-entry has ``"boxes": false``. A store without such images has version 1, which earlier releases read.
+An image may lack what its source did not have. Where its size is unknown, ``width`` and ``height`` are null, and its
+boxes are fractions of the image. Where its boxes are unknown, their rows are zeros and its entry has
+``"boxes": false``.
 """
 
+import fcntl
+import json
 import mmap
+import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
 from training.data.json_files import read_json
-from training.data.regions import Regions, checked_regions
-from training.data.visual_batches import VisualBatch
+from training.data.regions import Regions, VisualBatch, checked_regions
 from training.errors import DataError
 
 
@@ -64,9 +74,10 @@ class MappedArray:
         self._map.madvise(mmap.MADV_WILLNEED, first, self._offset + stop * self._row_bytes - first)
 
 
-COMPLETE, INCOMPLETE = 1, 2
-"""Versions of the format: all images have boxes and sizes, or some lack them."""
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
+SHARD_IMAGES = 500
+"""Images in a shard. If the process is killed, the shard that is not yet written is lost."""
 
 
 class FeatureStore:
@@ -82,23 +93,32 @@ class FeatureStore:
             raise DataError(f"{folder / MANIFEST}: no such file; `python -m training.features` makes a feature store")
         manifest = _read_object(folder / MANIFEST)
         try:
-            self.version, self.width, self.source = (
-                manifest[key] for key in ("format_version", "token_width", "source")
-            )
+            version, self.width, self.source = (manifest[key] for key in ("format_version", "token_width", "source"))
         except KeyError as error:
             raise DataError(f"{folder / MANIFEST}: it lacks {error}") from None
-        if self.version not in (COMPLETE, INCOMPLETE):
-            known = f"{COMPLETE} and {INCOMPLETE}"
-            raise DataError(f"{folder / MANIFEST}: format version {self.version!r}; this version reads {known}")
+        if version != FORMAT_VERSION:
+            raise DataError(f"{folder / MANIFEST}: format version {version!r}; this version reads {FORMAT_VERSION}")
         if not isinstance(self.width, int) or self.width < 1:
             raise DataError(f"{folder / MANIFEST}: token_width is {self.width!r}")
         self.index = _Index()
         self.arrays: list[_Shard] = []
-        for number, index in enumerate(sorted(folder.glob("shard-*.json"))):
-            if index != shard_file(folder, number, "json"):
-                raise DataError(f"{shard_file(folder, number, 'json')}: no such file, though later shards are there")
-            rows = self.index.append(number, index)
-            self.arrays.append(_Shard(folder, number, rows, self.width))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Find the shards that were written since the last call. Other threads may read meanwhile.
+
+        Raises:
+            DataError: an index or an array is malformed.
+        """
+        known = len(self.arrays)
+        for number, path in enumerate(sorted(self.folder.glob("shard-*.json"))[known:], known):
+            if path != shard_file(self.folder, number, "json"):
+                raise DataError(
+                    f"{shard_file(self.folder, number, 'json')}: no such file, though later shards are there"
+                )
+            entries = _read_index(path)
+            self.arrays.append(_Shard(self.folder, number, sum(entry.rows for entry in entries), self.width))
+            self.index.append(number, path, entries)
 
     @property
     def shards(self) -> int:
@@ -113,6 +133,13 @@ class FeatureStore:
 
     def images(self) -> list[str]:
         return list(self.index.places)
+
+    def tokens(self, image: str) -> NDArray[np.float16]:
+        """Read the tokens of an image as they are stored, (rows, width)."""
+        index, place = self.index, self.place(image)
+        start = index.starts[place]
+        tokens: NDArray[np.float16] = self.arrays[index.shards[place]].tokens.array[start : start + index.rows[place]]
+        return tokens
 
     def read(self, image: str) -> Regions:
         index, place = self.index, self.place(image)
@@ -148,7 +175,7 @@ class FeatureStore:
 
 
 class StoredBatches:
-    """Batches of a list of images of a store, a :class:`training.data.stored_features.RegionBatches`.
+    """Batches of a list of images of a store, a :class:`training.data.visual_inputs.RegionBatches`.
 
     An image takes 25 bytes of memory, whatever its id; the features stay in their files.
     """
@@ -199,6 +226,38 @@ class StoredBatches:
                     raise DataError(f"{where}: {kind} contain NaN or infinity")
 
 
+class _Entry(NamedTuple):
+    """An image in the index of a shard."""
+
+    image: str
+    rows: int
+    size: tuple[int, int]
+    """Width and height of the photograph in pixels, or twice 0 where they are unknown."""
+    has_boxes: bool
+
+
+def _read_index(path: Path) -> list[_Entry]:
+    """Read the images of a shard.
+
+    Raises:
+        DataError: the index is malformed.
+    """
+    entries = []
+    for entry in _read_object(path).get("images", ()):
+        try:
+            image, rows, size = entry["id"], entry["rows"], (entry["width"], entry["height"])
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: an entry lacks id, rows, width or height") from None
+        if not isinstance(image, str) or not isinstance(rows, int) or not 1 <= rows < 1 << 31:
+            raise DataError(f"{path}, image {image}: {rows!r} rows")
+        if size == (None, None):
+            size = (0, 0)
+        elif not all(isinstance(side, int) and 1 <= side < 1 << 31 for side in size):
+            raise DataError(f"{path}, image {image}: the photograph's size is {size[0]!r} x {size[1]!r}")
+        entries.append(_Entry(image, rows, size, entry.get("boxes", True) is not False))
+    return entries
+
+
 class _Index:
     """The images of a store; arrays, because a large store has millions of images."""
 
@@ -211,42 +270,36 @@ class _Index:
         """Width and height of each image in pixels, or twice 0 where they are unknown."""
         self.has_boxes = array("b")
 
-    def append(self, shard: int, path: Path) -> int:
-        """Append the images of a shard's index, and return the number of the shard's rows.
+    def append(self, shard: int, path: Path, entries: Sequence[_Entry]) -> None:
+        """Append the images of a shard.
 
         Raises:
-            DataError: the index is malformed.
+            DataError: an image is in the store already.
         """
         start = 0
-        for entry in _read_object(path).get("images", ()):
-            try:
-                image, rows, size = entry["id"], entry["rows"], (entry["width"], entry["height"])
-            except (KeyError, TypeError):
-                raise DataError(f"{path}: an entry lacks id, rows, width or height") from None
-            if not isinstance(image, str) or not isinstance(rows, int) or not 1 <= rows < 1 << 31:
-                raise DataError(f"{path}, image {image}: {rows!r} rows")
-            if size == (None, None):
-                size = (0, 0)
-            elif not all(isinstance(side, int) and 1 <= side < 1 << 31 for side in size):
-                raise DataError(f"{path}, image {image}: the photograph's size is {size[0]!r} x {size[1]!r}")
+        for image, rows, size, has_boxes in entries:
             if image in self.places:
                 raise DataError(f"{path}, image {image}: it is in the store twice")
-            self.places[image] = len(self.places)
             self.shards.append(shard)
             self.starts.append(start)
             self.rows.append(rows)
             self.sizes.extend(size)
-            self.has_boxes.append(entry.get("boxes", True) is not False)
+            self.has_boxes.append(has_boxes)
+            self.places[image] = len(self.rows) - 1  # last, because other threads may be reading
             start += rows
-        return start
 
 
 class _Shard:
     """The arrays of a shard, tokens and boxes."""
 
     def __init__(self, folder: Path, number: int, rows: int, width: int) -> None:
+        self._folder, self._number, self._rows = folder, number, rows
         self.tokens = MappedArray(shard_file(folder, number, "tokens.npy"), (rows, width), np.float16)
-        self.boxes = MappedArray(shard_file(folder, number, "boxes.npy"), (rows, 4), np.float32)
+
+    @cached_property
+    def boxes(self) -> MappedArray:
+        """Opened when they are needed: every mapped file takes a descriptor."""
+        return MappedArray(shard_file(self._folder, self._number, "boxes.npy"), (self._rows, 4), np.float32)
 
 
 def _all_finite(halves: NDArray[np.float16]) -> bool:
@@ -271,3 +324,148 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise DataError(f"{path}: expected an object")
     return document
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """Result of filling a store."""
+
+    stored: int
+    """Images in the store, of those that it was filled with."""
+    broken: Sequence[str]
+    """Reasons why images could not be read, one sentence each."""
+
+
+class _Pending(NamedTuple):
+    """An image that is not written yet."""
+
+    entry: dict[str, Any]
+    tokens: NDArray[np.float16]
+    boxes: NDArray[np.float32]
+
+
+class StoreWriter:
+    """Adds images to a new or an existing store; use it in a ``with`` statement, or call :meth:`flush`."""
+
+    def __init__(
+        self, folder: Path, source: Mapping[str, Any], token_width: int, shard_images: int = SHARD_IMAGES
+    ) -> None:
+        """
+        Args:
+            folder: of the store; made where it does not exist.
+            source: JSON values that identify what makes the features; an existing store must have the same.
+            token_width: width of a feature.
+            shard_images: images in a shard.
+
+        Raises:
+            DataError: the folder holds other files or features of another source.
+        """
+        self._shard_images, self._pending = shard_images, dict[str, _Pending]()
+        if not folder.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+        elif not (folder / MANIFEST).exists() and any(folder.iterdir()):
+            raise DataError(f"{folder} exists and is not a feature store; it is left alone")
+        source = json.loads(json.dumps(source))
+        with _locked(folder):
+            if not (folder / MANIFEST).exists():
+                manifest = {"format_version": FORMAT_VERSION, "token_width": token_width, "source": source}
+                _write_json(folder / MANIFEST, manifest)
+            # Nobody writes while the folder is locked, so these files are a killed writer's.
+            for unfinished in folder.glob(f"*{UNFINISHED}"):
+                unfinished.unlink()
+        self.store = FeatureStore(folder)
+        if (self.store.source, self.store.width) != (source, token_width):
+            raise DataError(f"{folder} holds features of another source, {self.store.source}; give another folder")
+
+    def __contains__(self, image: str) -> bool:
+        return image in self._pending or image in self.store
+
+    def tokens(self, image: str) -> NDArray[np.float16] | None:
+        """Return the tokens of an image, (rows, width), written or not; None if there are none. For any thread."""
+        if (pending := self._pending.get(image)) is not None:
+            return pending.tokens
+        return self.store.tokens(image) if image in self.store else None
+
+    def add(
+        self, image: str, tokens: np.ndarray, boxes_xyxy: np.ndarray | None, width: int | None, height: int | None
+    ) -> None:
+        """Add an image; it is on disk after the next :meth:`flush`.
+
+        Args:
+            image: image id.
+            tokens: (n, token_width), n at least 1.
+            boxes_xyxy: (n, 4), pixels of the photograph, or fractions of it where its size is unknown; None where the
+                boxes are unknown.
+            width: of the photograph, pixels; None where unknown.
+            height: of the photograph, pixels; None where unknown.
+
+        Raises:
+            DataError: the image is in the store already, or its features are malformed or beyond float16.
+        """
+        where = f"{self.store.folder}, image {image}"
+        if image in self:
+            raise DataError(f"{where}: it is in the store already")
+        with np.errstate(over="ignore"):  # checked_regions refuses infinity
+            halves = np.asarray(tokens).astype(np.float16)
+        size = None if width is None and height is None else (width, height)
+        checked = checked_regions(where, self.store.width, halves, boxes_xyxy, size)
+        entry: dict[str, Any] = {"id": image, "rows": len(halves), "width": width, "height": height}
+        boxes = np.zeros((len(halves), 4), np.float32)
+        if checked.boxes_xyxy is None:
+            entry["boxes"] = False
+        else:
+            boxes[:] = boxes_xyxy
+        self._pending[image] = _Pending(entry, halves, boxes)
+        if len(self._pending) >= self._shard_images:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the images that were added since the last call as a shard, and find those of other processes.
+
+        Raises:
+            DataError: the disk is full, or the folder cannot be written for another reason.
+        """
+        folder, store = self.store.folder, self.store
+        with _locked(folder):
+            store.refresh()
+            new = [pending for image, pending in self._pending.items() if image not in store]
+            if new:
+                arrays = {
+                    "tokens.npy": np.concatenate([pending.tokens for pending in new]),
+                    "boxes.npy": np.concatenate([pending.boxes for pending in new]),
+                }
+                try:
+                    for kind, values in arrays.items():
+                        path = shard_file(folder, store.shards, kind)
+                        with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
+                            np.save(stream, values)
+                    index = {"images": [pending.entry for pending in new]}
+                    _write_json(shard_file(folder, store.shards, "json"), index)
+                except OSError as error:
+                    raise DataError(f"{folder}: features cannot be written: {error.strerror}") from None
+                store.refresh()
+        self._pending = {}  # another object, because another thread may be reading from the former
+
+    def __enter__(self) -> "StoreWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Only complete images were added, so they are kept after an error as well.
+        self.flush()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Exclude the writers of other processes."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write_json(path: Path, document: Mapping[str, Any]) -> None:
+    write_text_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -1,10 +1,11 @@
 """Several data sets as one: trained on all, scored on the dev splits of some."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from smart_caption_ros.files import sha256_of_bytes
 from training.data.caption_dataset import CaptionDataset, Issue
 from training.data.tokenizer import tokenize
 from training.errors import DataError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,8 @@ class Mixture(CaptionDataset):
             images += [f"{source}/{image}" for image in own] * (self.sources[source].repeat if name == "train" else 1)
         return images
 
-    def groups(self, images: Sequence[str]) -> list[list[str]]:
-        """Return the images without repetitions, one group for each source."""
-        by_source: dict[str, list[str]] = {}
-        for image in dict.fromkeys(images):
-            by_source.setdefault(image.partition("/")[0], []).append(image)
-        return list(by_source.values())
+    def source_of(self, image: str) -> str:
+        return image.partition("/")[0]
 
     def check_photographs(self, images: Iterable[str]) -> None:
         """Check that the photographs exist.
@@ -101,15 +100,21 @@ class Mixture(CaptionDataset):
             for kind, where in source.dataset.issues
         ]
 
+    def photograph_key(self, name: str) -> str:
+        return self._of_source(name, lambda dataset, image: dataset.photograph_key(image))
+
     def read_image(self, name: str) -> NDArray[np.uint8]:
         """Read a photograph, (H, W, 3) uint8 BGR.
 
         Raises:
             DataError: it is missing or broken; names the source, the file and the reason.
         """
+        return self._of_source(name, lambda dataset, image: dataset.read_image(image))
+
+    def _of_source(self, name: str, read: Callable[[CaptionDataset, str], T]) -> T:
         source, _, image = name.partition("/")
         try:
-            return self.sources[source].dataset.read_image(image)
+            return read(self.sources[source].dataset, image)
         except DataError as error:
             raise DataError(f"source {source}: {error}") from None
 

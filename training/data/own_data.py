@@ -18,7 +18,7 @@ from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.sources.image_folder import is_image_file, natural_order
 from training.data.caption_dataset import SPLITS, CaptionDataset, Issue
 from training.data.json_files import read_json, read_json_lines
-from training.data.photographs import read_photograph
+from training.data.photographs import file_key, read_photograph
 from training.errors import DataError
 
 PICTURE_KEYS = ("file_name", "image", "filename", "file", "path", "picture", "photograph")
@@ -169,6 +169,9 @@ class OwnDataset(CaptionDataset):
     def check_photographs(self, images: Iterable[str]) -> None:
         if missing := [image for image in images if not (self.folder / image).is_file()]:
             raise DataError(f"{self.folder / missing[0]}: no such file; {len(missing)} pictures are missing")
+
+    def photograph_key(self, name: str) -> str:
+        return file_key(self.folder / name)
 
     def read_image(self, name: str) -> NDArray[np.uint8]:
         return read_photograph(self.folder / name, name)

@@ -31,6 +31,19 @@ def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
         raise DataError(f"{path}, image {image}: {error}") from None
 
 
+def file_key(path: Path) -> str:
+    """Return a text that changes when a file is replaced.
+
+    Raises:
+        DataError: the file is missing.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
 class ArchivedPhotographs(CaptionDataset, Protocol):
     """A data set whose photographs are in a zip, by file name."""
 
@@ -41,6 +54,9 @@ class ArchivedPhotographs(CaptionDataset, Protocol):
 
     def check_photographs(self, images: Iterable[str]) -> None:
         self.archive.check(images)
+
+    def photograph_key(self, name: str) -> str:
+        return self.archive.key(name)
 
     def read_image(self, name: str) -> NDArray[np.uint8]:
         return self.archive.read(name)
@@ -70,6 +86,18 @@ class PhotographArchive:
         present = set(self.names)
         if missing := [name for name in names if name not in present]:
             raise DataError(f"{self.path}: {len(missing)} photographs are missing, for example {missing[0]}")
+
+    def key(self, name: str) -> str:
+        """Return a text that changes with the content of a photograph.
+
+        Raises:
+            DataError: it is missing.
+        """
+        try:
+            member = self._archive.getinfo(name)
+        except KeyError as error:
+            raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
+        return f"{self.path.parent.name}/{name} {member.file_size} {member.CRC:08x}"
 
     def read(self, name: str) -> NDArray[np.uint8]:
         """Read a photograph, (H, W, 3) uint8 BGR.

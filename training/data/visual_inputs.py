@@ -1,22 +1,636 @@
-"""The visual inputs of an experiment: photographs through its backbone, or its stored features."""
+"""What a captioner sees of photographs: visual tokens through its backbone, or tokens that were computed and stored.
 
+A batch is made in two steps, so that the first can run ahead of the training step: reading on the host (photographs, or
+tokens that were computed before), then making tokens on the device (by the backbone, where photographs were read).
+"""
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from smart_caption_ros.captioning.vision import grid_boxes
+from smart_caption_ros.files import sha256_of_bytes
 from training.checkpoint import load_checkpoint
-from training.configs.schema import ExperimentConfig
+from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.data.caption_dataset import CaptionDataset
+from training.data.coco import read_image_sizes
 from training.data.datasets import merge_provenance, provenance_of_record
-from training.data.photograph_inputs import Photographs
-from training.data.stored_features import StoredFeatures, open_stored_features
-from training.data.visual_batches import VisualInputs
-from training.errors import ConfigError
+from training.data.feature_store import FeatureStore, StoreWriter
+from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures, VisualBatch
+from training.data.views import EpochViews
+from training.errors import ConfigError, DataError
 from training.models import FAMILIES
-from training.vision.backbone import CachesEarlyLayers
+from training.models.attention import converted_for_products
+from training.models.captioner import Captioner, Visual
+from training.vision.backbone import Backbone, CachesEarlyLayers
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.released_weights import CHECKPOINT_SUFFIX, PUBLISHED, locate, open_backbone, released_provenance
 from training.vision.side_by_side import SideBySide, side_by_side
 from training.vision.yolox import RELEASED, load_yolox_nano, with_classes
+
+HostBatch: TypeAlias = Any
+"""B images as they are read on the host: any tree of tensors; :class:`VisualBatch` for stored features."""
+
+
+class VisualInputs(Protocol):
+    """The visual side of the training and dev splits."""
+
+    @property
+    def token_width(self) -> int:
+        """Width of a visual token."""
+        ...
+
+    @property
+    def backbone(self) -> Backbone | None:
+        """The network that makes the tokens and is part of the model; None for stored features."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Origin of the tokens, JSON values for the record of the model."""
+        ...
+
+    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
+        """Prepare the batches of a phase; the backbone has the weights that the phase starts from.
+
+        Args:
+            phase: the phase.
+            precision: in which the run computes: features that are kept are those of one precision.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        ...
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Choose the view of every image in an epoch of the phase, counted from 0."""
+        ...
+
+    def flush(self) -> None:
+        """Write the features that were computed since the last call, for other processes and later runs."""
+        ...
+
+    def training_batch(self, images: np.ndarray) -> HostBatch:
+        """Read images of the training split; may be called in other threads.
+
+        Args:
+            images: (B,) integers, indices into the split.
+
+        Raises:
+            DataError: an image cannot be read.
+        """
+        ...
+
+    def dev_batch(self, images: np.ndarray) -> HostBatch:
+        """Read images of the dev split without augmentation; arguments and errors as :meth:`training_batch`."""
+        ...
+
+    def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
+        """Compute the mean token of training images without augmentation, (B, token_width); outside of phases.
+
+        Arguments and errors are those of :meth:`training_batch`.
+        """
+        ...
+
+    def pooled_key(self) -> list[Any]:
+        """Return JSON values that identify images and weights from which :meth:`pooled` is computed."""
+        ...
+
+    def visual(self, batch: HostBatch) -> Visual:
+        """Make the captioner's input; the tokens have a gradient in a phase that trains the backbone."""
+        ...
+
+
+_AT_A_TIME = 50
+"""Photographs that a network computes at a time without gradients: no layer's output is kept, so that parts of a large
+batch need less memory."""
+_SHARD_BYTES = 128 << 20
+"""Computed features that are in memory before they are written."""
+_MIRRORED = "|mirrored"
+"""Ends the names of mirror images in a store."""
+
+
+class PhotographBatch(NamedTuple):
+    """Views of B photographs as they are read on the host."""
+
+    frames: Tensor | None
+    """(M, H, W, 3) uint8 BGR, of the backbone's size: views whose features are not kept yet, or all views in a phase
+    that keeps none. None if there are none."""
+    features: Tensor | None = None
+    """(B, rows, width) float16, features that are kept, 0 for the views in ``frames``. None in a phase that keeps
+    none."""
+    missing: Sequence[str] = ()
+    """M names of the views in ``frames``, under which their features are to be kept."""
+    rows: Tensor | None = None
+    """(M,) int64, the rows of ``features`` that belong to ``frames``."""
+
+
+class BackboneInputs:
+    """Tokens of photographs through a backbone, with the boxes of the grid's cells; a :class:`VisualInputs`.
+
+    What does not learn in a phase is computed once for a view of a photograph and kept in a feature store: the tokens
+    of a frozen backbone, or the early features of one whose early layers are frozen. Features are computed in the step
+    that first needs them, by the process that needs them, so there is no pass over the photographs before training.
+
+    Image sizes are unknown, because data sets return photographs resized to one size.
+    """
+
+    def __init__(
+        self,
+        dataset: CaptionDataset,
+        splits: dict[str, list[str]],
+        backbone: Backbone,
+        facts: dict[str, Any],
+        cache: Path,
+        *,
+        seed: int = 1,
+    ) -> None:
+        """Take the photographs of ``train`` and ``dev``.
+
+        Args:
+            splits: image ids of ``train`` and ``dev``.
+            facts: origin of the backbone.
+            cache: folder for features, shared between runs.
+
+        Raises:
+            DataError: photographs are missing.
+        """
+        for images in splits.values():
+            dataset.check_photographs(images)
+        self._backbone = backbone
+        self.facts = facts
+        self._dataset, self._splits, self._cache = dataset, splits, cache
+        self._seed = seed
+        self._phase: PhaseConfig | None = None
+        self._views: EpochViews | None = None
+        self._store: StoreWriter | None = None
+        self._kept_splits: tuple[str, ...] = ()
+        self._names: dict[str, Sequence[str]] = {}
+        self._boxes = torch.from_numpy(boxes_of_tokens(backbone))
+
+    @property
+    def token_width(self) -> int:
+        return self._backbone.spec.token_width
+
+    @property
+    def backbone(self) -> Backbone:
+        return self._backbone
+
+    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
+        self.flush()
+        self._phase, self._store, self._kept_splits = phase, None, ()
+        self._backbone.requires_grad_(False)
+        if phase.trains_backbone:
+            self._backbone.trainable.requires_grad_(True)
+            if not phase.backbone_coarse_only:
+                return
+            assert isinstance(self._backbone, CachesEarlyLayers)
+            for layer in self._backbone.early_layers:
+                layer.requires_grad_(False)
+        self._open_features(phase, precision)
+
+    def _open_features(self, phase: PhaseConfig, precision: str) -> None:
+        """Open the features of views that may occur more than once in the phase."""
+        backbone = self._backbone
+        rows, width = backbone.spec.tokens, backbone.spec.token_width
+        if phase.trains_backbone:
+            assert isinstance(backbone, CachesEarlyLayers)
+            rows, width = 1, backbone.early_width
+        source = {
+            "made_by": "a run's backbone, for its early layers" if phase.trains_backbone else "a run's backbone",
+            "weights_sha256": fingerprint(backbone),
+            "preprocessing": asdict(backbone.spec.preprocessing),
+            "precision": precision,
+        }
+        folder = self._cache / f"tokens-{sha256_of_bytes(json.dumps(source).encode())[:16]}"
+        view_bytes = rows * width * 2
+        self._store = StoreWriter(folder, source, width, max(1, _SHARD_BYTES // view_bytes))
+        self._kept_splits = ("train", "dev") if phase.crop == 1 else ("dev",)
+        views = {name for split in self._kept_splits for name in self._photograph_names(split)}
+        if phase.crop == 1 and phase.flip:
+            views |= {name + _MIRRORED for name in self._photograph_names("train")}
+        _announce(folder, view_bytes * sum(view not in self._store for view in views))
+
+    def _photograph_names(self, split: str) -> Sequence[str]:
+        """Return the names of a split's photographs in a store: they change with the photographs' content."""
+        if split not in self._names:
+            self._names[split] = [*map(self._dataset.photograph_key, self._splits[split])]
+        return self._names[split]
+
+    def begin_epoch(self, epoch: int) -> None:
+        assert self._phase is not None
+        self._views = EpochViews(len(self._splits["train"]), self._phase, self._seed, epoch)
+        self.flush()
+
+    def flush(self) -> None:
+        if self._store is not None:
+            self._store.flush()
+
+    def training_batch(self, images: np.ndarray) -> PhotographBatch:
+        assert self._views is not None
+        return self._batch("train", images, self._views.mirrored[images])
+
+    def dev_batch(self, images: np.ndarray) -> PhotographBatch:
+        return self._batch("dev", images, np.zeros(len(images), bool))
+
+    def _batch(self, split: str, images: NDArray[np.integer], mirrored: NDArray[np.bool_]) -> PhotographBatch:
+        if (store := self._store) is None or split not in self._kept_splits:
+            return PhotographBatch(torch.from_numpy(self._read(split, images)))
+        names = self._photograph_names(split)
+        ends = np.where(mirrored, _MIRRORED, "")
+        views = [f"{names[image]}{end}" for image, end in zip(images, ends, strict=True)]
+        found = [store.tokens(view) for view in views]
+        nothing = np.zeros((1 if self._early else self._backbone.spec.tokens, store.store.width), np.float16)
+        features = torch.from_numpy(np.stack([nothing if tokens is None else tokens for tokens in found]))
+        rows = np.flatnonzero([tokens is None for tokens in found])
+        if not len(rows):
+            return PhotographBatch(None, features)
+        frames = torch.from_numpy(self._read(split, images[rows]))
+        return PhotographBatch(frames, features, [views[row] for row in rows], torch.from_numpy(rows))
+
+    @property
+    def _early(self) -> bool:
+        """Whether the features that are kept are those of the early layers."""
+        assert self._phase is not None
+        return self._phase.trains_backbone
+
+    def _read(self, split: str, images: NDArray[np.integer]) -> np.ndarray:
+        names = [self._splits[split][image] for image in images]
+        photographs = self._dataset.read_images(names, self._backbone.spec.preprocessing)
+        if split == "dev":
+            return photographs
+        assert self._views is not None
+        return self._views.cut(photographs, images)
+
+    def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
+        names = [self._splits["train"][image] for image in images]
+        frames = self._dataset.read_images(names, self._backbone.spec.preprocessing)
+        device = next(self._backbone.parameters()).device
+        with torch.no_grad():
+            tokens = _in_parts(self._backbone, torch.from_numpy(frames).to(device))
+        pooled: NDArray[np.float32] = tokens.float().mean(dim=1).cpu().numpy()
+        return pooled
+
+    def pooled_key(self) -> list[Any]:
+        self._backbone.requires_grad_(False)  # the fingerprint is that of the weights that do not learn
+        names = list(self._photograph_names("train"))
+        return [fingerprint(self._backbone), asdict(self._backbone.spec.preprocessing), names]
+
+    def visual(self, batch: PhotographBatch) -> Visual:
+        assert self._phase is not None
+        learns = self._phase.trains_backbone
+        if batch.features is None:
+            assert batch.frames is not None
+            with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
+                tokens = _in_parts(self.backbone, batch.frames)
+        else:
+            features = self._complete(batch)
+            tokens = self.backbone(features.squeeze(1)) if learns else features
+        boxes = self._boxes.to(tokens.device)
+        return Visual(tokens, boxes_xyxy=boxes.expand(len(tokens), -1, -1))
+
+    def _complete(self, batch: PhotographBatch) -> Tensor:
+        """Compute the features of a batch that are not kept yet, keep them, and return all of them, (B, rows, width).
+
+        Computed features are rounded to float16 like the kept ones, so that a step is the same with either.
+
+        Raises:
+            DataError: features are beyond the range of float16.
+        """
+        assert batch.features is not None
+        features = batch.features
+        if batch.frames is not None:
+            assert batch.rows is not None
+            with torch.no_grad():
+                network: Callable[[Tensor], Tensor] = self.backbone
+                if self._early:
+                    assert isinstance(self.backbone, CachesEarlyLayers)
+                    network = self.backbone.early_features
+                computed = _in_parts(network, batch.frames).half()
+                features = features.clone()
+                # index_copy refuses float16 under autocast
+                features[batch.rows] = computed.reshape(-1, *features.shape[1:]).to(features.dtype)
+            self._keep(batch.missing, features[batch.rows].half().cpu().numpy())
+        device = features.device.type
+        return features.to(torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32)
+
+    def _keep(self, views: Sequence[str], features: NDArray[np.float16]) -> None:
+        assert self._store is not None
+        for view, own in zip(views, features, strict=True):
+            if not np.isfinite(own).all():
+                raise DataError(
+                    f"image {view}: the backbone computes features that float16 cannot hold, so they cannot be kept; "
+                    "set crop of the phase below 1, e.g. 0.99, and none are kept"
+                )
+            if view not in self._store:
+                self._store.add(view, own, None, None, None)
+
+
+def _announce(folder: Path, size: int) -> None:
+    """Say where features are kept, and how large those that are missing will be.
+
+    Raises:
+        DataError: there is no space for them.
+    """
+    if not size:
+        return
+    free = shutil.disk_usage(folder).free
+    tqdm.write(f"features are kept in {folder}: {size / 1e6:.1f} MB more", file=sys.stderr)
+    if size > free:
+        raise DataError(
+            f"{folder}: the features need {size / 1e6:.1f} MB, but {free / 1e6:.1f} MB are free there; remove features "
+            "of earlier runs from the folder above it"
+        )
+
+
+def fingerprint(network: nn.Module) -> str:
+    """Compute the sha256 of the weights of a network that do not learn, which names the features that it computes."""
+    learning = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        if name not in learning:
+            digest.update(name.encode())
+            digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _in_parts(network: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor:
+    return network(frames) if torch.is_grad_enabled() else torch.cat([*map(network, frames.split(_AT_A_TIME))])
+
+
+def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
+    """Make the captioner's input of images.
+
+    Args:
+        backbone: makes the tokens.
+        images_bgr: (B, H, W, 3) uint8 BGR, of the backbone's size.
+
+    Raises:
+        ValueError: they have another size; their tokens would be those of other cells.
+    """
+    height, width = images_bgr.shape[1:3]
+    if (width, height) != (size := backbone.spec.preprocessing.size):
+        raise ValueError(f"frames of {width} x {height} pixels, but the backbone takes those of {size[0]} x {size[1]}")
+    boxes = torch.from_numpy(boxes_of_tokens(backbone)).to(images_bgr.device)
+    return Visual(backbone(images_bgr), boxes_xyxy=boxes.expand(len(images_bgr), -1, -1))
+
+
+def boxes_of_tokens(backbone: Backbone) -> NDArray[np.float32]:
+    """Compute the boxes of a backbone's tokens, (N, 4) float32 xyxy, fractions of what it sees of a frame."""
+    spec = backbone.spec
+    return grid_boxes(spec.rows, spec.columns, spec.before)
+
+
+FEATURE_KINDS: dict[str, Callable[[Path, int, int, Mapping[str, Size]], RegionFeatures]] = {
+    # The manifest of a store has the width; all rows are read.
+    "store": lambda path, width, max_regions, image_sizes: FeatureStore(path),
+    "hdf5": Hdf5Features,
+    "tsv": lambda path, width, max_regions, image_sizes: TsvFeatures(path, width, max_regions),
+    "npz": NpzFeatures,
+}
+"""Constructors, called with the path, the width of a feature, the number of regions that are read of an image, and
+image sizes by image id, which a store and TSV files have themselves."""
+
+
+class SeveralFiles:
+    """Features of several files with different images, such as the published TSV files; a :class:`RegionFeatures`."""
+
+    def __init__(self, files: Sequence[RegionFeatures], width: int) -> None:
+        self.files, self.width = files, width
+
+    def __contains__(self, image: str) -> bool:
+        return any(image in file for file in self.files)
+
+    def images(self) -> list[str]:
+        return [image for file in self.files for image in file.images()]
+
+    def read(self, image: str) -> Regions:
+        for file in self.files[:-1]:
+            if image in file:
+                return file.read(image)
+        return self.files[-1].read(image)
+
+
+def open_features(
+    kind: str, paths: Sequence[Path], width: int, max_regions: int, image_sizes: Sequence[Path] = ()
+) -> RegionFeatures:
+    """Open stored features.
+
+    Args:
+        kind: a key of :data:`FEATURE_KINDS`.
+        paths: one file or folder, or several that hold different images.
+        width: width of a feature; the store has its own.
+        max_regions: how many regions of an image are read, in file order; of the store all are read.
+        image_sizes: annotation files with the sizes of images, for formats that may lack them.
+
+    Raises:
+        DataError: a file is missing or of another format.
+    """
+    sizes = read_image_sizes(image_sizes)
+    files = [FEATURE_KINDS[kind](path, width, max_regions, sizes) for path in paths]
+    return files[0] if len(files) == 1 else SeveralFiles(files, width)
+
+
+def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
+    """Check that all images have features.
+
+    Raises:
+        DataError: an image has no features; begins with ``where``, says how many lack them and names one.
+    """
+    if missing := [image for image in images if image not in features]:
+        hint = "; its image ids are of another kind" if len(missing) == len(images) else ""
+        raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}{hint}")
+
+
+class RegionBatches(Protocol):
+    """Batches of a list of images."""
+
+    def read(self, places: np.ndarray) -> VisualBatch:
+        """Read images.
+
+        Args:
+            places: (B,) integers, indices into the list.
+
+        Raises:
+            DataError: the features of an image are malformed; names the file, the id and the reason.
+        """
+        ...
+
+
+def open_batches(features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> RegionBatches:
+    """Prepare the reading of batches of images.
+
+    Args:
+        features: of the images.
+        images: image ids.
+        family: of the captioner, or the captioner itself; says whether boxes are needed.
+
+    Raises:
+        DataError: an image of a store is missing or lacks what the family needs; of other formats, it is read to know.
+            The features are of another width than a given captioner's visual tokens.
+    """
+    if isinstance(family, Captioner) and features.width != family.config.token_width:
+        raise DataError(
+            f"the stored features are {features.width} wide, but the visual tokens of this {type(family).__name__} are "
+            f"{family.config.token_width} wide; give the features that it was trained on"
+        )
+    if not isinstance(features, FeatureStore):
+        return ImageByImage(features, images, family)
+    batches = features.select(images)
+    for image, has_boxes in zip(images, batches.has_boxes, strict=True):
+        check_needs(family, image, has_boxes)
+    return batches
+
+
+class ImageByImage:
+    """Batches of a format that is read one image at a time; a :class:`RegionBatches`.
+
+    An image that lacks what the family needs is an error when it is read.
+    """
+
+    def __init__(self, features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> None:
+        self._features, self._images, self._family = features, images, family
+
+    def read(self, places: np.ndarray) -> VisualBatch:
+        return pad_regions([self._read(self._images[place]) for place in places])
+
+    def _read(self, image: str) -> Regions:
+        regions = self._features.read(image)
+        check_needs(self._family, image, regions.boxes_xyxy is not None)
+        return regions
+
+
+def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool) -> None:
+    """Check that an image has what a family needs.
+
+    Raises:
+        DataError: it lacks the boxes; says what to do.
+    """
+    if family.needs_boxes and not has_boxes:
+        name = family.__name__ if isinstance(family, type) else type(family).__name__
+        raise DataError(
+            f"features of image {image} have no boxes, or boxes in pixels without image_w and image_h, and "
+            f"{name} needs boxes; add them to the file or give image_sizes (docs/data.md), or train another family"
+        )
+
+
+def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
+    """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
+
+    The boxes are None where any of the images has none.
+    """
+    counts = [len(image.features) for image in regions]
+    shape = (len(regions), max(counts))
+    tokens = np.zeros((*shape, regions[0].features.shape[1]), np.float32)
+    boxes = np.zeros((*shape, 4), np.float32)
+    for row, image in enumerate(regions):
+        tokens[row, : counts[row]] = image.features
+        if image.boxes_xyxy is not None:
+            boxes[row, : counts[row]] = image.boxes_xyxy
+    mask = np.arange(max(counts)) < np.array(counts)[:, None]
+    return VisualBatch(
+        values=torch.from_numpy(tokens),
+        mask=None if mask.all() else torch.from_numpy(mask),
+        boxes_xyxy=None if any(image.boxes_xyxy is None for image in regions) else torch.from_numpy(boxes),
+    )
+
+
+class StoredInputs:
+    """Features of a network that is not part of the model; a :class:`VisualInputs`."""
+
+    backbone = None
+
+    def __init__(
+        self,
+        features: RegionFeatures,
+        splits: dict[str, list[str]],
+        facts: dict[str, Any],
+        family: type[Captioner] = Captioner,
+    ) -> None:
+        """Open the features of the images of ``train`` and ``dev``; ``facts`` say where they are from.
+
+        Raises:
+            DataError: images have no features, or an image lacks what the family needs.
+        """
+        self.token_width = features.width
+        self._train = splits["train"]
+        self.facts = {"features": facts}
+        for split, images in splits.items():
+            check_images(features, images, f"features: {split}")
+        self._batches = {split: open_batches(features, images, family) for split, images in splits.items()}
+        for batches in self._batches.values():
+            batches.read(np.arange(1))  # fails before training instead of hours later
+
+    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
+        pass
+
+    def begin_epoch(self, epoch: int) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+    def training_batch(self, images: np.ndarray) -> VisualBatch:
+        return self._batches["train"].read(images)
+
+    def dev_batch(self, images: np.ndarray) -> VisualBatch:
+        return self._batches["dev"].read(images)
+
+    def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
+        tokens, mask, *_ = self._batches["train"].read(images)
+        if mask is None:
+            return tokens.float().mean(dim=1).numpy()
+        real = mask[..., None].float()
+        pooled: NDArray[np.float32] = ((tokens.float() * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)).numpy()
+        return pooled
+
+    def pooled_key(self) -> list[Any]:
+        images = self._train
+        samples = self.pooled(np.array([0, len(images) // 2, len(images) - 1]))
+        return [self.facts, sha256_of_bytes(samples.tobytes()), list(images)]
+
+    def visual(self, batch: VisualBatch) -> Visual:
+        return visual_of_features(batch)
+
+
+def visual_of_features(batch: VisualBatch) -> Visual:
+    """Make the captioner's input of a batch, whose tokens, float16 in a store, become those of the computation.
+
+    That is autocast's type, if it is on, because every product would convert them.
+    """
+    return Visual(converted_for_products(batch.values.float()), batch.mask, batch.boxes_xyxy)
+
+
+def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:
+    """Open the features of an experiment.
+
+    Args:
+        config: the entry ``features`` of the experiment.
+        data: folder that contains its paths.
+
+    Returns:
+        The features, and their origin as JSON values.
+
+    Raises:
+        DataError: they are missing or malformed.
+    """
+    sizes = [data / path for path in config.image_sizes]
+    features = open_features(config.kind, config.paths(data), config.width, config.max_regions, sizes)
+    facts: dict[str, Any] = {"kind": config.kind}
+    if isinstance(features, FeatureStore):
+        facts["source"] = features.source
+    return features, facts
 
 
 def open_visual_inputs(
@@ -38,7 +652,7 @@ def open_visual_inputs(
     """
     if config.features:
         features, facts = open_stored_features(config.features, data)
-        return StoredFeatures(features, splits, facts, FAMILIES[config.family])
+        return StoredInputs(features, splits, facts, FAMILIES[config.family])
     names = [config.backbone, *config.more_backbones]
     trained_on = [entry for name in names for entry in backbone_provenance(name, data / "backbones")]
     facts = {"backbone": " + ".join(names), "backbone_trained_on": trained_on}
@@ -68,7 +682,7 @@ def open_visual_inputs(
         raise ConfigError(
             f"backbone_coarse_only: {config.backbone} has no early layers that are kept apart; leave it out"
         )
-    return Photographs(dataset, splits, backbone, facts, cache, seed=config.seed)
+    return BackboneInputs(dataset, splits, backbone, facts, cache, seed=config.seed)
 
 
 def backbone_provenance(name: str, folder: Path) -> list[dict[str, Any]]:

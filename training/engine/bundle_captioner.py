@@ -17,6 +17,7 @@ from torch import Tensor
 from smart_caption_ros.captioning import Bundle, BundleError
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH
 from smart_caption_ros.captioning.vocabulary import Vocabulary
+from training.data.datasets import TRAINED_ON
 from training.data.json_files import read_json
 from training.engine.buffers import load_released_tensors, released_tensors
 from training.engine.trained_captioner import TrainedCaptioner
@@ -162,6 +163,7 @@ def _record(bundle: Bundle) -> dict[str, Any]:
         **training,
         "name": bundle.name,
         "experiment": {**training["experiment"], "name": bundle.name},
+        TRAINED_ON: bundle.manifest["trained_on"],
         "backbone_trained_on": bundle.manifest["trained_on"],
     }
     if origins := bundle.manifest.get("detector", {}).get("boxes_by"):

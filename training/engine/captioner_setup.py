@@ -16,11 +16,10 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
 from training.data.captions import TokenizedCaptions, tokenize_captions
-from training.data.datasets import merge_provenance, open_dataset
+from training.data.datasets import TRAINED_ON, merge_provenance, open_dataset, provenance
 from training.data.mixture import caption_weights
 from training.data.tokenizer import RULES, build_vocabulary, script_of
-from training.data.visual_batches import VisualInputs
-from training.data.visual_inputs import open_visual_inputs
+from training.data.visual_inputs import VisualInputs, open_visual_inputs
 from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
 from training.engine.bundle_captioner import load_trained
 from training.engine.trained_captioner import MERGES, UNTRAINED, TrainedCaptioner
@@ -40,8 +39,8 @@ class CaptionerSetup:
     """Image ids of the splits ``train`` and ``dev``."""
     references: Mapping[str, Sequence[str]]
     """Captions of the dev images, as words joined by spaces."""
-    groups: Sequence[Sequence[str]]
-    """The training images without repetitions, by source."""
+    sources: Mapping[str, str]
+    """Source of each training image in a mixture of data sets."""
     captions: TrainingCaptions
     """Captions of the training images."""
     inputs: VisualInputs
@@ -92,7 +91,12 @@ def set_up_captioner(
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)
-    record = {"name": config.name, **inputs.facts, "experiment": asdict(config)}
+    record = {
+        "name": config.name,
+        TRAINED_ON: provenance(config.data),
+        **inputs.facts,
+        "experiment": asdict(config),
+    }
     if pairs is not None and pairs.merges is not None:
         record[MERGES] = pairs.merges
     if config.word_vectors:
@@ -108,7 +112,8 @@ def set_up_captioner(
         _start_from(initial, trained, config.start_from)
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     facts = _facts(images, words.select([places[image] for image in dict.fromkeys(images["train"])]), vocabulary)
-    return CaptionerSetup(images, references, dataset.groups(images["train"]), captions, inputs, trained, facts)
+    sources = {image: dataset.source_of(image) for image in images["train"]}
+    return CaptionerSetup(images, references, sources, captions, inputs, trained, facts)
 
 
 def _check_words(words: TokenizedCaptions, written: Mapping[str, Sequence[str]], images: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig
 from training.data.loading import shuffle
-from training.data.visual_batches import HostBatch
+from training.data.visual_inputs import HostBatch
 from training.engine.allocator import return_freed_memory
 from training.engine.buffers import declared_buffers, synchronised_buffers
 from training.engine.captioner_setup import set_up_captioner
@@ -74,7 +74,7 @@ class Captioning:
         """
         self.config, self._cache, self._processes = config, cache, processes
         setup = set_up_captioner(config, data, cache, left_out)
-        self.images, self.captions, self._groups = setup.images, setup.captions, setup.groups
+        self.images, self.captions, self._sources = setup.images, setup.captions, setup.sources
         self.inputs, self.trained = setup.inputs, setup.trained
         if processes.is_first:
             print(setup.facts, flush=True)
@@ -120,7 +120,7 @@ class Captioning:
                 backbone.compile()
         # With the weights that the run starts from, whether it is resumed or not.
         if any(phase.cider_btw_reward for phase in self.config.phases):
-            similar = find_similar_photographs(self._cache, self.inputs, self.images["train"], self._groups)
+            similar = find_similar_photographs(self._cache, self.inputs, self.images["train"], self._sources)
             self.captions = replace(self.captions, similar=similar)
 
     def modules_to_train(self, phase: int) -> dict[str, TrainedModule]:
@@ -244,6 +244,7 @@ class Captioning:
         Raises:
             DataError: an image cannot be read.
         """
+        self.inputs.flush()
         self.trained.captioner.eval()
         self._synchronise_buffers()  # the loss, too, may change buffers
         return self._dev.score(self.trained, self.inputs, self.config.data.max_words, epochs_left=epochs_left)

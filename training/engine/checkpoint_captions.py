@@ -10,9 +10,14 @@ from torch.utils._pytree import tree_map_only
 from tqdm import tqdm
 
 from training.configs.schema import ExperimentConfig
-from training.data.photograph_inputs import visual_of_images
 from training.data.regions import RegionFeatures
-from training.data.stored_features import check_images, open_batches, open_stored_features, visual_of_features
+from training.data.visual_inputs import (
+    check_images,
+    open_batches,
+    open_stored_features,
+    visual_of_features,
+    visual_of_images,
+)
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects
 from training.engine.ensembles import join_captioners

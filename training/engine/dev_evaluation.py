@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from training.configs.schema import EvaluationConfig
 from training.data.loading import load_ahead, loading_threads
-from training.data.visual_batches import VisualInputs
+from training.data.visual_inputs import VisualInputs
 from training.engine.distributed import Processes
 from training.engine.trained_captioner import TrainedCaptioner
 from training.evaluation.metrics.coco import IndexedReferences, metrics_of

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import torch
 
+from training.data.datasets import TRAINED_ON
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError
 from training.models.ensemble import Ensemble
@@ -44,9 +45,12 @@ def join_captioners(models: Mapping[str, TrainedCaptioner]) -> TrainedCaptioner:
     record["name"] = f"ensemble of {len(models)}: {', '.join(model.record['name'] for model in models.values())}"
     record["experiment"] = {**first.record["experiment"], "name": record["name"], "start_from": ""}
     record["members"] = [
-        {"name": model.record["name"], "family": model.family, "experiment": model.record["experiment"]}
+        {
+            "name": model.record["name"], "family": model.family, "experiment": model.record["experiment"],
+            TRAINED_ON: model.caption_provenance,
+        }
         for model in models.values()
-    ]
+    ]  # fmt: skip
     return TrainedCaptioner("ensemble", captioner, first.backbone, first.vocabulary, record, first.search)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from smart_caption_ros.files import replaced_atomically
-from training.data.visual_batches import VisualInputs
+from training.data.visual_inputs import VisualInputs
 from training.evaluation.similar_images import SIMILAR_IMAGES, similar_images
 
 _AT_A_TIME = 50
@@ -18,7 +18,7 @@ _AT_A_TIME = 50
 
 
 def find_similar_photographs(
-    cache: Path, inputs: VisualInputs, images: Sequence[str], groups: Sequence[Sequence[str]]
+    cache: Path, inputs: VisualInputs, images: Sequence[str], sources: Mapping[str, str]
 ) -> NDArray[np.int64]:
     """Find the similar images of the same source for each training image.
 
@@ -28,7 +28,7 @@ def find_similar_photographs(
         cache: folder of the result, which is read where it was computed before.
         inputs: of the training split.
         images: ids of the training images, in which an image may be repeated.
-        groups: the same images without repetitions, by source.
+        sources: source of each image in a mixture of data sets.
 
     Returns:
         (images, K) indices into ``images``, the most similar first; -1 where there are fewer than K.
@@ -48,7 +48,6 @@ def find_similar_photographs(
     for place, image in enumerate(images):
         first_places.setdefault(image, place)
     vectors = dict(zip(first_places, _features(inputs, np.array(list(first_places.values()))), strict=True))
-    sources = {image: str(number) for number, group in enumerate(groups) for image in group}
     similar = similar_images(vectors, list(vectors), sources, SIMILAR_IMAGES)
     found = np.full((len(images), max(map(len, similar.values()))), -1, np.int64)
     for row, image in zip(found, images, strict=True):

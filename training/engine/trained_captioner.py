@@ -12,7 +12,7 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.checkpoint import load_checkpoint, save_checkpoint, under_prefix, with_prefix
 from training.data.datasets import merge_provenance, provenance_of_record
-from training.data.photograph_inputs import visual_of_images
+from training.data.visual_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
 from training.decoding.pieces import PieceTables
 from training.decoding.repeats import same_words

@@ -179,6 +179,7 @@ class Trainer:
         while progress.epoch < phase.last_epoch and not 0 < phase.patience <= progress.stale_epochs:
             self._train_epoch(phase, step, optimizer, scheduler)
             self._finish_epoch(phase, optimizer)
+        self.captioning.inputs.flush()
         for average in self._averages.values():
             average.copy_to_module()
         self._averages = {}

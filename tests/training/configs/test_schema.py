@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from training.configs.schema import ExperimentConfig, FeaturesConfig, RecipeConfig
-from training.data.stored_features import FEATURE_KINDS
+from training.data.visual_inputs import FEATURE_KINDS
 from training.engine.experiment import load_experiment, load_run, parse_record
 from training.engine.recipe import Recipe
 from training.errors import ConfigError

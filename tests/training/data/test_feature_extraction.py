@@ -11,7 +11,7 @@ from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions,
 from training.data.feature_extraction import convert_features, pool_regions
 from training.data.feature_store import FeatureStore
 from training.data.regions import MAX_REGIONS
-from training.data.stored_features import open_features
+from training.data.visual_inputs import open_features
 from training.errors import DataError
 
 GRID, WIDTH_PX, HEIGHT_PX = (3, 4), 80, 60

@@ -17,7 +17,8 @@ from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
-from training.data.datasets import open_dataset, provenance
+from training.data.datasets import open_dataset, provenance, provenance_of_record
+from training.data.feature_store import FeatureStore
 from training.data.mixture import Mixture, Source, caption_weights
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
@@ -32,12 +33,12 @@ COCO = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}}
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_data(tmp_path_factory.mktemp("data"))
     make_coco(root)
-    make_household(root / "household")
+    make_home(root / "home")
     return root
 
 
-def make_household(root: Path) -> None:
-    """Write two frames in the layout of ``python -m simulation.household``."""
+def make_home(root: Path) -> None:
+    """Write two photographs with a caption each, in the format of COCO."""
     (root / "000000").mkdir(parents=True)
     images = [{"id": frame, "file_name": f"000000/{frame:06d}.jpg"} for frame in range(2)]
     for image in images:
@@ -48,11 +49,16 @@ def make_household(root: Path) -> None:
     (root / "captions.json").write_text(json.dumps({"images": images, "annotations": annotations}))
 
 
+def home_in(folder: Path) -> dict[str, Any]:
+    options = {"captions": {"train": str(folder / "captions.json")}, "photographs": str(folder)}
+    return {"dataset": "coco", "options": options}
+
+
 def mixture(data: Path, scored: tuple[str, ...] = ("photos",), **sources: dict[str, Any]) -> dict[str, Any]:
     everything = {
         "photos": FLICKR8K,
         "coco": COCO,
-        "home": {"dataset": "household", "options": {"folder": str(data / "household")}},
+        "home": home_in(data / "home"),
     }
     return {"sources": {**everything, **sources}, "scored": list(scored)}
 
@@ -70,11 +76,11 @@ def test_all_sources_are_trained_on_and_the_scored_ones_are_dev(data: Path) -> N
 
 
 def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data: Path) -> None:
-    home = {"dataset": "household", "options": {"folder": str(data / "household")}, "repeat": 3}
+    home = {**home_in(data / "home"), "repeat": 3}
     dataset = opened(data, home=home)
     train = dataset.split("train")
     assert train.count("home/0") == 3
-    assert ["home/0", "home/1"] in dataset.groups(train)
+    assert dataset.source_of("home/0") == "home"
 
 
 def test_a_source_with_repeat_0_is_left_out_but_may_be_scored(data: Path) -> None:
@@ -133,15 +139,13 @@ def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None
 
 
 def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"source home: .*nowhere: no such folder; make it with python -m simulation.hous"
-    ):
-        opened(data, home={"dataset": "household", "options": {"folder": str(tmp_path / "nowhere")}})
+    with pytest.raises(DataError, match=r"source home: .*nowhere/captions.json: no such file"):
+        opened(data, home=home_in(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="source home: no image in split 'dev'; there are train"):
         opened(data, scored=("photos", "home")).split("dev")
-    make_household(tmp_path / "home")
+    make_home(tmp_path / "home")
     (tmp_path / "home" / "000000" / "000001.jpg").unlink()
-    broken = opened(data, home={"dataset": "household", "options": {"folder": str(tmp_path / "home")}})
+    broken = opened(data, home=home_in(tmp_path / "home"))
     with pytest.raises(DataError, match=r"source home: .*000001.jpg"):
         broken.check_photographs(broken.split("train"))
     with pytest.raises(DataError, match=r"source home: .*000001.jpg"):
@@ -156,7 +160,7 @@ def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> N
         ({"sources": {"a/b": FLICKR8K}}, "a source's name is a word without a slash"),
         (
             {"sources": {"a": {"dataset": "mixture"}}},
-            "sources: a: dataset must be one of flickr8k, folder, table, coco, coco_photographs, rooms",
+            "sources: a: dataset must be one of flickr8k, folder, table, coco, coco_photographs",
         ),
         ({"sources": {"a": {**FLICKR8K, "repeat": -1}}}, "repeat must be a whole number, not -1"),
         ({"sources": {"a": {**FLICKR8K, "weight": 0}}}, "weight must be a positive number, not 0; repeat: 0 leaves"),
@@ -176,7 +180,7 @@ def test_a_malformed_mixture_is_refused_with_the_place(tmp_path: Path, options: 
 
 def test_the_provenance_of_a_mixture_lists_every_source(data: Path) -> None:
     names = [entry["name"] for entry in provenance(DataConfig(dataset="mixture", options=mixture(data)))]
-    assert [any(part in name for name in names) for part in ("Flickr8k", "COCO", "household")] == [True] * 3
+    assert [any(part in name for name in names) for part in ("Flickr8k", "COCO")] == [True] * 2
 
 
 def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(data: Path, tmp_path: Path) -> None:
@@ -188,7 +192,14 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
         config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config, image_size=96))
         trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
         assert (tmp_path / name / "best.safetensors").exists()
-    assert len(list((tmp_path / "features").glob("*.features"))) == 4  # three sources for training, one dev split
+    (folder,) = (tmp_path / "features").iterdir()  # one network
+    assert len(FeatureStore(folder)) >= 12 + 10 + 2 + 4
+
+
+def test_data_sets_of_earlier_versions_are_named_by_the_run() -> None:
+    data = {"dataset": "mixture", "options": {"sources": {"rooms": {"dataset": "rooms"}}}}
+    assert provenance_of_record({"name": "r", "experiment": {"data": data}})[0]["name"].startswith("data of the run r")
+    assert provenance_of_record({"experiment": {"data": data}, "captions_trained_on": []}) == []
 
 
 def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
 from training.data.regions import MAX_REGIONS, RegionFeatures
-from training.data.stored_features import check_images, open_features
+from training.data.visual_inputs import check_images, open_features
 from training.errors import DataError
 
 Writer = Callable[[Path, dict[str, Arrays]], Path]

@@ -1,23 +1,484 @@
-"""The visual inputs of an experiment: boxes of every source, and families that need them."""
+"""What a captioner sees: tokens of photographs, kept in place of being computed again, and stored features."""
 
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import cv2
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
 
+from smart_caption_ros.imaging.preprocessing import Preprocessing
+from tests.tiny_model import tiny_smart
 from tests.training.region_files import SIZE, regions, write_hdf5
 from tests.training.small_coco import FORMATS, features_config, make_coco
+from tests.training.small_flickr8k import make_data
 from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfig
+from training.data import visual_inputs
 from training.data.coco_dataset import CocoDataset, CocoOptions
-from training.data.visual_batches import VisualInputs
-from training.data.visual_inputs import open_visual_inputs
+from training.data.feature_store import FeatureStore, StoreWriter
+from training.data.flickr8k import Flickr8k
+from training.data.regions import Regions
+from training.data.visual_inputs import (
+    BackboneInputs,
+    StoredInputs,
+    VisualInputs,
+    fingerprint,
+    open_batches,
+    open_visual_inputs,
+    pad_regions,
+    visual_of_images,
+)
 from training.errors import DataError
 from training.models import FAMILIES
-from training.models.captioner import Captioner
+from training.models.captioner import Captioner, Visual
+from training.vision.inverted_residuals import MobileNetV2
+
+WHOLE = PhaseConfig("p", 4, 1e-4)
+CROPS = replace(WHOLE, crop=0.7)
+COARSE = replace(CROPS, backbone_learning_rate=1e-4, backbone_coarse_only=True)
+ALL = np.arange(4)
+
+Open = Callable[[Path], BackboneInputs]
+
+
+def open_in(root: Path, cache: Path, image_size: int = 96) -> BackboneInputs:
+    """Open four training and two dev photographs with a cache folder, as a process does."""
+    dataset = Flickr8k(root / "flickr8k")
+    splits = {"train": dataset.split("train")[:4], "dev": dataset.split("dev")[:2]}
+    torch.manual_seed(0)
+    backbone = MobileNetV2()
+    # Weights at random make outputs that vanish from layer to layer.
+    weights = backbone.state_dict().items()
+    backbone.load_state_dict({name: tensor * (1.6 if name.endswith("weight") else 1) for name, tensor in weights})
+    backbone.set_image_size(image_size, image_size)
+    return BackboneInputs(dataset, splits, backbone.eval(), {}, cache, seed=5)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def open_photographs(root: Path) -> Open:
+    return partial(open_in, root)
+
+
+def epoch_tokens(photographs: BackboneInputs, epoch: int, images: np.ndarray = ALL) -> tuple[Tensor, int]:
+    """Return the tokens of images in an epoch, and how many of them a backbone had to compute."""
+    photographs.begin_epoch(epoch)
+    batch = photographs.training_batch(images)
+    with torch.no_grad():
+        tokens = photographs.visual(batch).tokens
+    return tokens, 0 if batch.frames is None else len(batch.frames)
+
+
+def check_grid(visual: Visual) -> None:
+    assert visual.boxes_xyxy is not None
+    assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4) == (2, 9, 4)
+    assert visual.boxes_xyxy.dtype == torch.float32
+    grid = visual.boxes_xyxy[0].reshape(3, 3, 4)
+    torch.testing.assert_close(grid[1, 2], torch.tensor([2.0, 1.0, 3.0, 2.0]) / 3)
+    torch.testing.assert_close(visual.boxes_xyxy[1], visual.boxes_xyxy[0])
+    assert visual.tokens.dtype == torch.float32
+
+
+@pytest.mark.parametrize("phase", [WHOLE, CROPS, COARSE])
+def test_tokens_have_the_boxes_of_the_grid_in_every_kind_of_phase(
+    open_photographs: Open, tmp_path: Path, phase: PhaseConfig
+) -> None:
+    photographs = open_photographs(tmp_path / "boxes")
+    photographs.begin_phase(phase, "fp32")
+    photographs.begin_epoch(0)
+    check_grid(photographs.visual(photographs.training_batch(ALL[:2])))
+    check_grid(photographs.visual(photographs.dev_batch(ALL[:2])))
+
+
+@pytest.mark.parametrize("phase", [WHOLE, CROPS, COARSE])
+def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
+    open_photographs: Open, root: Path, tmp_path: Path, phase: PhaseConfig
+) -> None:
+    cache = tmp_path / "sizes"
+    usual, larger = open_photographs(cache), open_in(root, cache, 128)
+    for photographs, cells in ((usual, 9), (larger, 16), (usual, 9)):
+        photographs.begin_phase(phase, "fp32")
+        for _ in range(2):  # computed, and kept where the phase keeps features
+            tokens, _ = epoch_tokens(photographs, 0)
+            assert tokens.shape == (4, cells, 1280)
+        batch = photographs.dev_batch(ALL[:2])
+        assert photographs.visual(batch).tokens.shape == (2, cells, 1280)
+    assert usual.pooled_key() != larger.pooled_key()
+
+
+def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photographs: Open, tmp_path: Path) -> None:
+    backbone = open_photographs(tmp_path / "boxes").backbone.requires_grad_(False)
+    frames = torch.randint(0, 256, (2, 96, 96, 3), dtype=torch.uint8)
+    visual = visual_of_images(backbone, frames)
+    check_grid(visual)
+    torch.testing.assert_close(visual.tokens, backbone(frames))
+    backbone.set_image_size(128, 128)
+    with pytest.raises(ValueError, match="frames of 96 x 96 pixels"):
+        visual_of_images(backbone, frames)
+
+
+def test_kept_tokens_are_the_computed_ones_rounded_to_float16(
+    open_photographs: Open, root: Path, tmp_path: Path
+) -> None:
+    photographs = open_photographs(tmp_path / "rounded")
+    photographs.begin_phase(replace(WHOLE, flip=False), "fp32")
+    first, count = epoch_tokens(photographs, 0)
+    again, count_again = epoch_tokens(photographs, 0)
+    assert (count, count_again) == (4, 0)
+    assert torch.equal(first, again)
+    backbone = photographs.backbone
+    dataset = Flickr8k(root / "flickr8k")
+    frames = dataset.read_images(dataset.split("train")[:4], Preprocessing(96, 96))
+    with torch.no_grad():
+        fresh = backbone(torch.from_numpy(frames))
+    assert fresh.abs().max() > 1e-3
+    torch.testing.assert_close(first, fresh, atol=1e-6, rtol=1e-3)
+
+
+def test_the_last_batch_can_be_computed_a_second_time(open_photographs: Open, tmp_path: Path) -> None:
+    photographs = open_photographs(tmp_path / "twice")
+    photographs.begin_phase(WHOLE, "fp32")
+    photographs.begin_epoch(0)
+    batch = photographs.training_batch(ALL)
+    with torch.no_grad():
+        assert torch.equal(photographs.visual(batch).tokens, photographs.visual(batch).tokens)
+
+
+@pytest.mark.parametrize("phase", [WHOLE, replace(COARSE, crop=1.0), CROPS])
+def test_a_resumed_epoch_has_the_same_views_whatever_is_kept(
+    open_photographs: Open, tmp_path: Path, phase: PhaseConfig
+) -> None:
+    straight, resumed = open_photographs(tmp_path / "straight"), open_photographs(tmp_path / "resumed")
+    for photographs in (straight, resumed):
+        photographs.begin_phase(phase, "fp32")
+    expected = [epoch_tokens(straight, epoch)[0] for epoch in range(4)]
+    # The views of the first epochs are not kept here: this machine joins in the last one.
+    found, count = epoch_tokens(resumed, 3)
+    assert count == 4
+    assert torch.equal(found, expected[3])
+
+
+def test_photographs_and_their_mirror_images_are_computed_once(open_photographs: Open, tmp_path: Path) -> None:
+    photographs = open_photographs(tmp_path / "mirrored")
+    photographs.begin_phase(WHOLE, "fp32")
+    counts = [epoch_tokens(photographs, epoch)[1] for epoch in range(12)]
+    assert counts[0] == 4
+    assert sum(counts) == 8
+    photographs.begin_phase(replace(WHOLE, name="later"), "fp32")
+    assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(6)) == 0
+    photographs.begin_phase(WHOLE, "bf16")  # other numbers
+    assert sum(epoch_tokens(photographs, epoch)[1] for epoch in range(12)) == 8
+
+
+def test_two_processes_compute_a_part_each_and_share_it(open_photographs: Open, tmp_path: Path) -> None:
+    processes = [open_photographs(tmp_path / "two") for _ in range(2)]
+    for photographs in processes:
+        photographs.begin_phase(WHOLE, "fp32")
+    assert [epoch_tokens(photographs, 0, ALL[rank::2])[1] for rank, photographs in enumerate(processes)] == [2, 2]
+    for photographs in processes:
+        photographs.flush()
+    one = open_photographs(tmp_path / "one")
+    one.begin_phase(WHOLE, "fp32")
+    expected, _ = epoch_tokens(one, 0)
+    for photographs in processes:
+        tokens, computed_again = epoch_tokens(photographs, 0)
+        assert computed_again == 0
+        torch.testing.assert_close(tokens, expected, atol=1e-6, rtol=1e-3)
+
+
+def test_an_extraction_that_was_interrupted_goes_on_where_it_was(open_photographs: Open, tmp_path: Path) -> None:
+    killed = open_photographs(tmp_path / "killed")
+    killed.begin_phase(WHOLE, "fp32")
+    epoch_tokens(killed, 0, ALL[:3])
+    killed.flush()
+    resumed = open_photographs(tmp_path / "killed")
+    resumed.begin_phase(WHOLE, "fp32")
+    assert epoch_tokens(resumed, 0)[1] == 1
+
+
+def gradients(photographs: BackboneInputs, phase: PhaseConfig) -> dict[str, Tensor]:
+    photographs.begin_phase(phase, "fp32")
+    photographs.begin_epoch(0)
+    batch = photographs.training_batch(ALL)
+    photographs.backbone.zero_grad()
+    photographs.visual(batch).tokens.square().sum().backward()
+    return {name: weight.grad for name, weight in photographs.backbone.named_parameters() if weight.grad is not None}
+
+
+def test_gradients_from_kept_early_features_are_those_from_photographs(open_photographs: Open, tmp_path: Path) -> None:
+    kept = replace(COARSE, crop=1.0)
+    all_layers = replace(kept, backbone_coarse_only=False)
+    computed = gradients(open_photographs(tmp_path / "gradients"), all_layers)
+    gradients(open_photographs(tmp_path / "gradients"), kept)  # computes the features that the next call reads
+    photographs = open_photographs(tmp_path / "gradients")
+    cached, early = gradients(photographs, kept), len(photographs.backbone.early_layers)
+    late = {name for name, _ in photographs.backbone.named_parameters() if int(name.split(".")[1]) >= early}
+    assert cached.keys() == late
+    for name in late:
+        assert computed[name].norm() > 0
+        assert (computed[name] - cached[name]).norm() < 1e-2 * computed[name].norm()  # kept features are float16
+
+
+def test_early_features_are_kept_under_the_weights_that_do_not_learn(open_photographs: Open, tmp_path: Path) -> None:
+    phase = replace(COARSE, crop=1.0)
+    photographs = open_photographs(tmp_path / "fingerprint")
+    photographs.begin_phase(phase, "fp32")
+    epoch_tokens(photographs, 0)
+    with torch.no_grad():
+        next(reversed([*photographs.backbone.parameters()])).add_(1)  # as a resumed run finds it
+    photographs.begin_phase(phase, "fp32")
+    assert epoch_tokens(photographs, 0)[1] == 0
+    with torch.no_grad():
+        next(photographs.backbone.parameters()).add_(1)
+    photographs.begin_phase(phase, "fp32")
+    assert epoch_tokens(photographs, 0)[1] == 4
+
+
+def test_under_autocast_tokens_have_its_type_and_are_kept_exactly(open_photographs: Open, tmp_path: Path) -> None:
+    photographs = open_photographs(tmp_path / "bf16")
+    photographs.begin_phase(WHOLE, "fp32")
+    with torch.autocast("cpu", torch.bfloat16):
+        first, _ = epoch_tokens(photographs, 0)
+        again, count = epoch_tokens(photographs, 0)
+    assert count == 0
+    assert first.dtype == again.dtype == torch.bfloat16
+    assert torch.equal(first, again)
+
+
+def test_a_photograph_that_is_replaced_is_computed_again_and_the_others_are_not(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    paths = {name: tmp_path / "pictures" / f"{name}.png" for name in "abcdef"}
+    for shade, path in enumerate(paths.values()):
+        cv2.imwrite(str(path), np.full((96, 96, 3), 30 * shade, np.uint8))
+    backbone = MobileNetV2().eval()
+    backbone.set_image_size(96, 96)
+
+    def count() -> int:
+        dataset = CocoDataset({name: ["a"] for name in paths}, paths, {})
+        inputs = BackboneInputs(dataset, {"train": [*paths], "dev": ["a"]}, backbone, {}, tmp_path / "cache")
+        inputs.begin_phase(replace(WHOLE, flip=False), "fp32")
+        computed = epoch_tokens(inputs, 0, np.arange(6))[1]
+        inputs.flush()
+        return computed
+
+    assert [count(), count()] == [6, 0]
+    cv2.imwrite(str(paths["d"]), np.full((96, 96, 3), 222, np.uint8))
+    assert [count(), count()] == [1, 0]
+
+
+def test_photographs_in_a_zip_are_told_apart_by_their_content(root: Path, tmp_path: Path) -> None:
+    before = Flickr8k(root / "flickr8k")
+    copy = tmp_path / "flickr8k"
+    copy.mkdir()
+    for path in before.root.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    names = before.split("train")
+    with zipfile.ZipFile(before.root / "images_224.zip") as old, zipfile.ZipFile(copy / "images_224.zip", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(names[0] if name == names[3] else name))
+    after = Flickr8k(copy)
+    assert [before.photograph_key(name) == after.photograph_key(name) for name in names] == [
+        name != names[3] for name in names
+    ]
+
+
+def test_features_beyond_float16_and_a_disk_without_room_are_refused(
+    open_photographs: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photographs = open_photographs(tmp_path / "large")
+    monkeypatch.setattr(photographs.backbone, "forward", lambda frames: torch.full((len(frames), 9, 1280), 1e5))
+    photographs.begin_phase(WHOLE, "fp32")
+    with pytest.raises(DataError, match=r"float16 cannot hold.*set crop of the phase below 1"):
+        epoch_tokens(photographs, 0)
+    full: Any = lambda folder: type("usage", (), {"free": 10})  # noqa: E731
+    monkeypatch.setattr(visual_inputs.shutil, "disk_usage", full)
+    with pytest.raises(DataError, match=r"the features need 0\.\d MB, but 0\.0 MB are free there"):
+        open_photographs(tmp_path / "full").begin_phase(WHOLE, "fp32")
+
+
+def test_the_fingerprint_is_of_the_weights_that_do_not_learn() -> None:
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    network[0].requires_grad_(False)
+    first = fingerprint(network)
+    with torch.no_grad():
+        network[1].weight.add_(1)
+    assert fingerprint(network) == first
+    with torch.no_grad():
+        network[0].weight.add_(1)
+    assert fingerprint(network) != first
+
+
+WIDTH = 24
+
+
+def regions_of(
+    *counts: int, size: tuple[int, int] | None = (640, 480), boxes: bool = True, seed: int = 1
+) -> list[Regions]:
+    random = np.random.default_rng(seed)
+    return [
+        Regions(
+            random.normal(size=(count, WIDTH)).astype(np.float32),
+            random.uniform(0, 1, (count, 4)).astype(np.float32) if boxes else None,
+            image_size=size,
+        )
+        for count in counts
+    ]
+
+
+class InMemory:
+    """Features in a dictionary by image id."""
+
+    width = WIDTH
+
+    def __init__(self, regions: dict[str, Regions]) -> None:
+        self.regions = regions
+
+    def __contains__(self, image: str) -> bool:
+        return image in self.regions
+
+    def read(self, image: str) -> Regions:
+        return self.regions[image]
 
 
 class NeedsBoxes(Captioner):
     needs_boxes = True
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_features_are_padded_with_their_boxes_and_a_mask_says_where(counts: list[int]) -> None:
+    regions = regions_of(*counts)
+    batch = pad_regions(regions)
+    assert batch.values.shape == (len(counts), max(counts), WIDTH)
+    assert (batch.mask is None) == (len(set(counts)) == 1)
+    assert batch.mask is None or batch.mask.tolist() == [[n < count for n in range(max(counts))] for count in counts]
+    assert batch.boxes_xyxy is not None
+    assert batch.boxes_xyxy.dtype == torch.float32
+    for row, (count, found) in enumerate(zip(counts, regions, strict=True)):
+        np.testing.assert_array_equal(batch.values[row, :count], found.features)
+        np.testing.assert_array_equal(batch.boxes_xyxy[row, :count], found.boxes_xyxy)
+        assert not batch.boxes_xyxy[row, count:].any()
+        assert not batch.values[row, count:].any()
+
+
+def test_boxes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
+    whole, without = regions_of(3), regions_of(2, size=None, boxes=False)
+    batch = pad_regions([*whole, *without])
+    assert batch.boxes_xyxy is None
+
+
+def test_an_image_without_the_boxes_that_the_family_needs_is_refused_by_its_id() -> None:
+    features = InMemory({"a": regions_of(3)[0], "b": regions_of(3, boxes=False)[0]})
+    assert len(open_batches(features, ["a"], NeedsBoxes).read(np.arange(1)).values) == 1
+    assert len(open_batches(features, ["a", "b"], Captioner).read(np.arange(2)).values) == 2
+    with pytest.raises(DataError, match=r"image b have no boxes.*NeedsBoxes needs boxes; add them"):
+        open_batches(features, ["a", "b"], NeedsBoxes).read(np.arange(2))
+
+
+IMAGES = [(rows, boxes, size) for rows in (1, 3, 4) for boxes in (True, False) for size in ((640, 480), (100, 7), None)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> FeatureStore:
+    """A store of an image of each kind, in shards of 4 images; the ids are places in ``IMAGES``."""
+    folder = tmp_path_factory.mktemp("batches") / "store"
+    with StoreWriter(folder, {}, WIDTH, shard_images=4) as writer:
+        for image, (rows, boxes, size) in enumerate(IMAGES):
+            (found,) = regions_of(rows, seed=image)
+            pixels = found.boxes_xyxy * np.array((size or (1, 1)) * 2, np.float32) if boxes else None
+            writer.add(f"{image}", found.features, pixels, *(size or (None, None)))
+    return FeatureStore(folder)
+
+
+@given(st.lists(st.integers(0, len(IMAGES) - 1), min_size=1, max_size=12), st.data())
+def test_batches_of_a_store_are_its_images_one_by_one(
+    store: FeatureStore, images: list[int], data: st.DataObject
+) -> None:
+    names = [f"{image}" for image in images]
+    places = data.draw(st.lists(st.integers(0, len(images) - 1), min_size=1, max_size=8))
+    batch = open_batches(store, names, Captioner).read(np.array(places))
+    expected = pad_regions([store.read(names[place]) for place in places])
+    assert batch.values.dtype == torch.float16
+    for found, wanted in zip(batch, expected, strict=True):
+        if wanted is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert torch.equal(found.to(wanted.dtype), wanted)
+
+
+def test_images_of_a_store_without_the_boxes_that_the_family_needs_are_refused_when_it_is_opened(
+    store: FeatureStore,
+) -> None:
+    lacking = IMAGES.index((1, False, (640, 480)))
+    open_batches(store, ["0"], NeedsBoxes)
+    with pytest.raises(DataError, match=rf"image {lacking} have no boxes"):
+        open_batches(store, ["0", f"{lacking}"], NeedsBoxes)
+
+
+def test_features_of_another_width_than_the_captioners_are_refused_with_both_widths() -> None:
+    features = InMemory({"5": regions_of(3)[0]})
+    message = r"stored features are 24 wide, but the visual tokens of this Smart are 40 wide"
+    with pytest.raises(DataError, match=message):
+        open_batches(features, ["5"], tiny_smart(token_width=40))  # type: ignore[arg-type]
+
+
+SMALL = 3
+SPLITS = {"train": ["0", "1", "2"], "dev": ["3", "4"]}
+
+
+@pytest.fixture
+def small_store(tmp_path: Path) -> FeatureStore:
+    """Five images; image 4 has no boxes."""
+    random = np.random.default_rng(0)
+    with StoreWriter(tmp_path / "small_store", {}, SMALL) as writer:
+        for image in range(5):
+            tokens, boxes = random.normal(size=(image + 1, SMALL)), random.uniform(size=(image + 1, 4))
+            writer.add(f"{image}", tokens, None if image == 4 else boxes, 1, 1)
+    return FeatureStore(tmp_path / "small_store")
+
+
+def test_batches_are_images_of_their_split_and_the_captioner_gets_float32(small_store: FeatureStore) -> None:
+    inputs = StoredInputs(small_store, SPLITS, {})
+    for batch, images in (
+        (inputs.training_batch(np.array([2, 0])), ["2", "0"]),
+        (inputs.dev_batch(np.array([0])), ["3"]),
+        (inputs.dev_batch(np.array([1])), ["4"]),
+    ):
+        visual = inputs.visual(batch)
+        assert visual.tokens.dtype == torch.float32
+        for tokens, image in zip(visual.tokens, images, strict=True):
+            features = small_store.read(image).features
+            np.testing.assert_array_equal(tokens[: len(features)], features)
+
+
+@pytest.mark.parametrize("splits", [{"train": ["9", "0"]}, {"train": ["0"], "dev": ["1", "9"]}])
+def test_images_without_features_are_refused_before_training(
+    small_store: FeatureStore, splits: dict[str, list[str]]
+) -> None:
+    with pytest.raises(DataError, match=f"features: {list(splits)[-1]}: no features of 1 images, for example image 9"):
+        StoredInputs(small_store, splits, {})
+
+
+def test_pooled_features_are_the_mean_of_an_images_regions(small_store: FeatureStore) -> None:
+    inputs = StoredInputs(small_store, SPLITS, {})
+    pooled = inputs.pooled(np.array([2, 0]))
+    expected = [small_store.read(image).features.astype(np.float32).mean(axis=0) for image in ("2", "0")]
+    np.testing.assert_allclose(pooled, expected, rtol=1e-5)
+    assert inputs.pooled_key() == StoredInputs(small_store, SPLITS, {}).pooled_key()
+    others = {**SPLITS, "train": ["0", "1", "3"]}
+    assert inputs.pooled_key() != StoredInputs(small_store, others, {}).pooled_key()
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +486,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_coco(tmp_path_factory.mktemp("data"))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def families(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAMILIES, "needs_boxes", NeedsBoxes)
 
 
-def inputs(data: Path, family: str, **source: object) -> VisualInputs:
+def opened(data: Path, family: str, **source: object) -> VisualInputs:
     config = ExperimentConfig("small", [PhaseConfig("xe", 1, 1e-3)], family=family, **source)  # type: ignore[arg-type]
     dataset = CocoDataset.open(data, CocoOptions(karpathy="coco/dataset_coco.json"))
     splits = {split: dataset.split(split) for split in ("train", "dev")}
@@ -38,22 +499,24 @@ def inputs(data: Path, family: str, **source: object) -> VisualInputs:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.usefixtures("families")
 def test_every_format_gives_boxes(data: Path, kind: str) -> None:
-    opened = inputs(data, "needs_boxes", features=FeaturesConfig(**features_config(kind)))  # type: ignore[arg-type]
+    given = opened(data, "needs_boxes", features=FeaturesConfig(**features_config(kind)))  # type: ignore[arg-type]
     size = (320, 240) if kind == "store" else SIZE
-    training = opened.training_batch(np.arange(3))
-    for batch in (training, opened.dev_batch(np.arange(3))):
-        visual = opened.visual(batch)
+    training = given.training_batch(np.arange(3))
+    for batch in (training, given.dev_batch(np.arange(3))):
+        visual = given.visual(batch)
         assert visual.boxes_xyxy is not None
         assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
         assert 0 < visual.boxes_xyxy.max() <= 200 / size[1]
 
 
+@pytest.mark.usefixtures("families")
 def test_a_file_without_the_boxes_that_the_family_needs_is_refused_before_training(data: Path, tmp_path: Path) -> None:
     dataset = CocoDataset.open(data, CocoOptions(karpathy="coco/dataset_coco.json"))
     images = [image for split in ("train", "dev") for image in dataset.split(split)]
     path = write_hdf5(tmp_path, {image: regions(3) for image in images}, None)
     features = FeaturesConfig(hdf5=str(path), width=16)
     with pytest.raises(DataError, match=rf"image {images[0]} have no boxes.*NeedsBoxes needs boxes; add them"):
-        inputs(data, "needs_boxes", features=features)
-    assert inputs(data, "smart", features=features).dev_batch(np.arange(2)).boxes_xyxy is None
+        opened(data, "needs_boxes", features=features)
+    assert opened(data, "smart", features=features).dev_batch(np.arange(2)).boxes_xyxy is None

@@ -10,8 +10,8 @@ import torch
 
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
-from training.data.photograph_inputs import Photographs
-from training.data.visual_batches import VisualBatch
+from training.data.regions import VisualBatch
+from training.data.visual_inputs import BackboneInputs
 from training.engine.captioning import Captioning
 from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
@@ -38,13 +38,13 @@ def log_of(folder: Path) -> list[dict[str, Any]]:
 def captioned(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The dev images that were captioned, batch by batch."""
     batches: list[list[int]] = []
-    dev_batch = Photographs.dev_batch
+    dev_batch = BackboneInputs.dev_batch
 
-    def recorded(inputs: Photographs, images: np.ndarray) -> VisualBatch:
+    def recorded(inputs: BackboneInputs, images: np.ndarray) -> VisualBatch:
         batches.append(images.tolist())
         return dev_batch(inputs, images)
 
-    monkeypatch.setattr(Photographs, "dev_batch", recorded)
+    monkeypatch.setattr(BackboneInputs, "dev_batch", recorded)
     return batches
 
 

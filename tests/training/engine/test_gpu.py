@@ -7,7 +7,7 @@ import torch
 
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
-from training.data.visual_batches import VisualBatch
+from training.data.regions import VisualBatch
 from training.engine.distributed import Processes, choose_device
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer

@@ -13,7 +13,7 @@ from training.engine.similar_photographs import find_similar_photographs
 from training.engine.trainer import Trainer
 
 IMAGES = ["a/1", "a/2", "a/3", "b/1", "b/2", "a/1", "a/2", "a/3"]  # source a is repeated
-GROUPS = [["a/1", "a/2", "a/3"], ["b/1", "b/2"]]
+SOURCES = {image: image[0] for image in IMAGES}
 POINTS = {"a/1": [1, 0], "a/2": [0.9, 0.3], "a/3": [0, 1], "b/1": [1, 0.01], "b/2": [0, 2]}
 
 
@@ -33,7 +33,7 @@ class Points:
 
 
 def find(cache: Path, inputs: Points) -> list[list[int]]:
-    return find_similar_photographs(cache, inputs, IMAGES, GROUPS).tolist()  # type: ignore[arg-type]
+    return find_similar_photographs(cache, inputs, IMAGES, SOURCES).tolist()  # type: ignore[arg-type]
 
 
 def test_similar_photographs_are_of_the_same_source_and_never_the_photograph_itself(tmp_path: Path) -> None:
