@@ -38,7 +38,7 @@ def evaluate(
     objects_guide: Annotated[
         str,
         typer.Option(
-            help="How detected objects guide the words of the bundles: off, rank, bias, both, or auto: bias where a "
+            help="How detected objects guide the words of the bundles: off, bias, or auto: bias where a "
             "bundle has a detector and takes a guide."
         ),
     ] = AUTO,

@@ -3,7 +3,6 @@
 from smart_caption_ros.captioning.bundle import Bundle, default_bundle_path
 from smart_caption_ros.captioning.captioner import Alternative, Caption, Captioner, Timing, Word
 from smart_caption_ros.captioning.errors import BundleError
-from smart_caption_ros.captioning.guidance import GuideMode
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.detection.errors import DetectorError
@@ -19,7 +18,6 @@ __all__ = [
     "Detector",
     "DetectorError",
     "EngineError",
-    "GuideMode",
     "Timing",
     "Word",
     "default_bundle_path",

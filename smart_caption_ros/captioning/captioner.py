@@ -24,7 +24,7 @@ from smart_caption_ros.captioning.bundle import (
 )
 from smart_caption_ros.captioning.calibration import caption_features
 from smart_caption_ros.captioning.errors import BundleError
-from smart_caption_ros.captioning.guidance import Guide, GuideMode, WordBiases, rank_captions
+from smart_caption_ros.captioning.guidance import Guide, WordBiases
 from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.detection.boxes import Box, DetectedObject
@@ -217,7 +217,7 @@ class Captioner:
 
     @guide.setter
     def guide(self, guide: Guide | None) -> None:
-        if guide is None or guide.mode is GuideMode.OFF:
+        if guide is None:
             self._guide = None
             return
         if not self.bundle.can_be_guided:
@@ -305,7 +305,7 @@ class Captioner:
             token_mask: (B, N) bool, True where a token is real; None when all are.
             image_size: (B, 2) float32, width and height of the frames in pixels; None takes the size of the vision
                 graph's input. Read only by graphs that have this input.
-            biases: of the words, used as the guide's mode says; None for none.
+            biases: of the words; None for none.
 
         Returns:
             ``words`` (B, k, T) int64, ``log_probabilities`` (B, k, T), ``scores`` (B, k) and ``attention``
@@ -315,9 +315,8 @@ class Captioner:
             EngineError: the engine failed.
         """
         batch, inputs = len(tokens), {"tokens": tokens}
-        mode = GuideMode.OFF if self._guide is None or biases is None else self._guide.mode
-        none = WordBiases.none(batch, len(self.bundle.vocabulary)) if self.bundle.can_be_guided else None
-        in_search = biases if mode.biases_words else none
+        if biases is None and self.bundle.can_be_guided:
+            biases = WordBiases.none(batch, len(self.bundle.vocabulary))
         for name in self._graph.input_names:
             if name == "token_mask":
                 inputs[name] = np.ones(tokens.shape[:2], dtype=bool) if token_mask is None else token_mask
@@ -327,16 +326,13 @@ class Captioner:
                 size = self.bundle.preprocessing
                 default = np.tile(np.array([size.width, size.height], np.float32), (batch, 1))
                 inputs[name] = default if image_size is None else image_size
-            elif name == WORD_BIAS and in_search is not None:
-                inputs[name] = in_search.bias
-            elif name == WORD_GROUPS and in_search is not None:
-                inputs[name] = in_search.groups
+            elif name == WORD_BIAS and biases is not None:
+                inputs[name] = biases.bias
+            elif name == WORD_GROUPS and biases is not None:
+                inputs[name] = biases.groups
             elif name == EVERY_BEAM:
-                inputs[name] = np.full(batch, mode.ranks_captions)
-        beams = run_batch(self._graph, inputs)
-        if biases is None or not mode.ranks_captions:
-            return beams
-        return rank_captions(beams, biases, self.bundle.search.length_penalty)
+                inputs[name] = np.zeros(batch, bool)  # the search ends with the best beam
+        return run_batch(self._graph, inputs)
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
         """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`.

@@ -68,8 +68,8 @@ EngineOption = Annotated[str, Option(help="Engine that runs the model; `doctor` 
 GuideOption = Annotated[
     str,
     Option(
-        help="How detected objects guide the words: off, rank (captions), bias (words), both, or auto: bias where the "
-        "captioner has a detector and the bundle takes a guide."
+        help="How detected objects guide the words: off, bias, or auto: bias where the captioner has a detector and "
+        "the bundle takes a guide."
     ),
 ]
 GuideStrengthOption = Annotated[

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from smart_caption_ros import __version__
-from smart_caption_ros.captioning import Captioner, GuideMode
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.bundle import MANIFEST
 from smart_caption_ros.evaluation.caption_cache import CaptionCache
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport, CoverageTally
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import CoverageError, CoverageResult, NounCoverage
+from smart_caption_ros.grounding.objects_guide import OFF
 from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.ground_truth import (
@@ -158,7 +159,7 @@ def model_key(captioner: Captioner) -> str:
 
 
 def _guide_of(captioner: Captioner) -> str:
-    return captioner.guide.description if captioner.guide is not None else GuideMode.OFF.value
+    return captioner.guide.description if captioner.guide is not None else OFF
 
 
 def _image_key(path: Path) -> str:

@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.captioning.guidance import GuideMode, Pieces, WordBiases
+from smart_caption_ros.captioning.guidance import Pieces, WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding.class_words import ClassWords, class_pieces
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import NounFinder
 
-AUTO = "auto"
-GUIDE_CHOICES = (AUTO, *(mode.value for mode in GuideMode))
+AUTO, OFF, BIAS = GUIDE_CHOICES = ("auto", "off", "bias")
 """What :func:`guide_words` takes."""
 STRENGTH = 2.0
 """Bias of a word whose class was found with score 1, natural logarithm."""
@@ -57,23 +56,16 @@ class ObjectsGuide:
     lowered by strength * (1 - s / n), with the highest score s of them.
     """
 
-    def __init__(
-        self,
-        mode: GuideMode | str = GuideMode.BOTH,
-        strength: float = STRENGTH,
-        finder: NounFinder | None = None,
-    ) -> None:
+    def __init__(self, strength: float = STRENGTH, finder: NounFinder | None = None) -> None:
         """
         Args:
-            mode: which of the two, biasing words and ranking captions, is done.
             strength: bias of a word whose class was found with score 1, natural logarithm.
             finder: knows the singulars of words; None loads the one that ships.
 
         Raises:
-            ValueError: the mode is unknown, or the strength is out of range.
+            ValueError: the strength is out of range.
             CoverageError: spaCy or the table of words is missing.
         """
-        self.mode = GuideMode(mode)
         if not 0 <= strength < math.inf:
             raise ValueError(f"strength must be 0 or more, not {strength}")
         self._strength = strength
@@ -84,7 +76,7 @@ class ObjectsGuide:
 
     @property
     def description(self) -> str:
-        return f"{self.mode.value} {self._strength:g} {NEUTRAL_SCORE:g}"
+        return f"{BIAS} {self._strength:g} {NEUTRAL_SCORE:g}"
 
     def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
         """Compute the biases of the words for a frame, B = 1.
@@ -159,7 +151,7 @@ def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRE
 
     Args:
         captioner: is changed.
-        choice: a :class:`GuideMode`, or ``auto``: ``bias`` where the captioner has a detector, its bundle takes a guide
+        choice: ``off``, ``bias``, or ``auto``: ``bias`` where the captioner has a detector, its bundle takes a guide
             and spaCy is installed, else ``off``.
         strength: bias of a word whose class was found with score 1, natural logarithm.
 
@@ -171,9 +163,11 @@ def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRE
         BundleError: the bundle takes no guide; not with ``auto``.
         CoverageError: spaCy or the table of words is missing; not with ``auto``.
     """
+    if choice not in GUIDE_CHOICES:
+        raise ValueError(f"{choice!r} is not one of {', '.join(GUIDE_CHOICES)}")
     if choice != AUTO:
-        captioner.guide = None if GuideMode(choice) is GuideMode.OFF else ObjectsGuide(choice, strength)
+        captioner.guide = None if choice == OFF else ObjectsGuide(strength)
     elif captioner.detector is not None and captioner.bundle.can_be_guided:
         with suppress(CoverageError):
-            captioner.guide = ObjectsGuide(GuideMode.BIAS, strength)
+            captioner.guide = ObjectsGuide(strength)
     return captioner

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject, GuideMode
+from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject
 from smart_caption_ros.captioning.calibration import Calibration
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -23,8 +23,8 @@ SAID = 9
 class RaisedWord:
     """A guide that raises one word wherever a class has a score, and remembers the scores."""
 
-    def __init__(self, mode: GuideMode, bias: float = 60.0) -> None:
-        self.mode, self.bias, self.word = mode, bias, SAID
+    def __init__(self, bias: float = 60.0) -> None:
+        self.bias, self.word = bias, SAID
         self.seen: list[ClassScores] = []
 
     def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
@@ -42,7 +42,7 @@ def captioner(detecting_bundle: Path) -> Captioner:
 
 def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner: Captioner) -> None:
     plain = captioner.caption(FRAME)
-    captioner.guide = guide = RaisedWord(GuideMode.BIAS)
+    captioner.guide = guide = RaisedWord()
     guided = captioner.caption(FRAME)
     assert plain.objects == guided.objects != ()
     seen = guide.seen[-1]
@@ -60,7 +60,7 @@ def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner
 def test_a_bundle_calibrates_the_confidence_by_confidence_objects_and_detail(
     captioner: Captioner, bias: float, supported: float, contradicted: float
 ) -> None:
-    captioner.guide = guide = RaisedWord(GuideMode.BIAS, bias)
+    captioner.guide = guide = RaisedWord(bias)
     guide.word = SAID if bias > 0 else captioner.bundle.vocabulary.words.index(captioner.caption(FRAME).words[0].text)
     plain = captioner.caption(FRAME)
     assert plain.calibrated_confidence is None
@@ -74,13 +74,13 @@ def test_a_bundle_calibrates_the_confidence_by_confidence_objects_and_detail(
 
 
 def test_captions_of_a_batch_are_guided_by_the_objects_of_their_frames(captioner: Captioner) -> None:
-    captioner.guide = RaisedWord(GuideMode.BOTH)
+    captioner.guide = RaisedWord()
     frames = [FRAME, blobs(3, 50, 50)]
     assert captioner.caption_batch(frames) == [captioner.caption(frame).text for frame in frames]
 
 
 def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(captioner: Captioner) -> None:
-    captioner.guide = guide = RaisedWord(GuideMode.BIAS)
+    captioner.guide = guide = RaisedWord()
     objects = (DetectedObject("giraffe", 23, 0.9, (0.0, 0.0, 5.0, 5.0)),)
     caption = captioner.caption(FRAME, objects)
     assert guide.seen[-1] == ClassScores({"giraffe": 0.9}, complete=False)
@@ -89,24 +89,8 @@ def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(c
     assert f"w{SAID}" not in captioner.caption(FRAME, ()).text
 
 
-def test_ranking_puts_the_caption_with_most_guidance_first_after_all_have_ended(captioner: Captioner) -> None:
-    plain = captioner.caption(FRAME)
-    captioner.guide = RaisedWord(GuideMode.RANK, bias=0.0)
-    ranked = captioner.caption(FRAME)
-    assert ranked.text == plain.text
-    assert ranked.timing.steps >= plain.timing.steps
-    assert len(ranked.alternatives) == captioner.bundle.search.beam_size - 1
-    words = captioner.decode(captioner.visual_tokens(FRAME))["words"]
-    assert words.shape[1] == captioner.bundle.search.beam_size
-
-
-def test_a_guide_that_is_off_is_no_guide(captioner: Captioner) -> None:
-    captioner.guide = RaisedWord(GuideMode.OFF)
-    assert captioner.guide is None
-
-
 def test_a_bundle_without_the_inputs_works_and_refuses_a_guide(tiny_bundle: Path) -> None:
     captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
     assert captioner.caption(np.zeros((40, 40, 3), np.uint8)).words
     with pytest.raises(BundleError, match="objects cannot guide this bundle, whose captioner has no input word_bias"):
-        captioner.guide = RaisedWord(GuideMode.BIAS)
+        captioner.guide = RaisedWord()

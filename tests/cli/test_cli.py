@@ -278,7 +278,7 @@ def test_a_model_that_cannot_be_loaded_is_one_sentence(
         (["describe", "a", "b", "-o", "out.mcap"], "Name one bag"),
         (["describe", "x.jpg", "--every", "0"], "--every"),
         (["describe", "x.jpg", "--engine", "steam"], "'steam' is not one of auto"),
-        (["describe", "x.jpg", "--objects-guide", "loud"], "'loud' is not one of auto, off, rank"),
+        (["describe", "x.jpg", "--objects-guide", "loud"], "'loud' is not one of auto, off, bias"),
         (["describe", "x.jpg", "--nonsense"], "No such option: --nonsense"),
         (["demo", "--rate", "0"], "--rate"),
         (["bundle", "frobnicate"], "No such command 'frobnicate'"),
@@ -316,7 +316,7 @@ def test_numbers_that_json_lacks_become_null(monkeypatch: pytest.MonkeyPatch, ph
 def test_objects_guide_a_bundle_that_has_the_inputs_and_no_other(
     photos: Path, detecting_bundle: Path, tiny_bundle: Path
 ) -> None:
-    options = ("--engine", "onnxruntime-cpu", "--json", "--objects-guide", "both", "--guide-strength", "2", "--bundle")
+    options = ("--engine", "onnxruntime-cpu", "--json", "--objects-guide", "bias", "--guide-strength", "2", "--bundle")
     (record,) = lines(run("describe", photos / "a.png", *options, detecting_bundle))
     assert record["words"]
     refused = run("describe", photos / "a.png", *options, tiny_bundle)

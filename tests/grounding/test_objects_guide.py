@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_caption_ros.captioning import BundleError, Captioner, GuideMode
+from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.detection.detections import ClassScores
@@ -31,7 +31,7 @@ def finder(coverage: NounCoverage) -> NounFinder:
 
 @pytest.fixture(scope="module")
 def guide(finder: NounFinder) -> ObjectsGuide:
-    return ObjectsGuide("bias", STRENGTH, finder=finder)
+    return ObjectsGuide(STRENGTH, finder)
 
 
 def biases(guide: ObjectsGuide, complete: bool = False, **scores: float) -> dict[str, float]:
@@ -125,12 +125,7 @@ def test_biases_lie_between_the_lowest_and_the_strength(
 @pytest.mark.parametrize("strength", [-1.0, float("inf"), float("nan")])
 def test_a_strength_out_of_range_is_refused(strength: float, finder: NounFinder) -> None:
     with pytest.raises(ValueError, match="strength must be 0 or more"):
-        ObjectsGuide("both", strength, finder=finder)
-
-
-def test_an_unknown_mode_is_refused(finder: NounFinder) -> None:
-    with pytest.raises(ValueError, match="loud"):
-        ObjectsGuide("loud", finder=finder)
+        ObjectsGuide(strength, finder)
 
 
 def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle: Path) -> None:
@@ -138,7 +133,6 @@ def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle: Pat
     assert captioner.guide is None
     assert guide_words(captioner) is captioner
     assert captioner.guide is not None
-    assert captioner.guide.mode is GuideMode.BIAS
     guide_words(captioner, "off")
     assert captioner.guide is None
 

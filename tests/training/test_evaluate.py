@@ -149,7 +149,7 @@ def test_captions_that_objects_guide_are_scored_and_not_recorded(
     (model, *_) = scored(evaluate(*arguments, "--json", out), out)["models"].values()
     assert model["objects_guide"] == "bias"
     assert "leave out --objects-guide" in evaluate(*arguments, "--record").stderr
-    assert "'loud' is none of auto, off, rank, bias, both" in evaluate("--objects-guide", "loud").stderr
+    assert "'loud' is none of auto, off, bias" in evaluate("--objects-guide", "loud").stderr
 
 
 def test_recorded_scores_are_in_the_manifest_and_the_bundle_still_loads(

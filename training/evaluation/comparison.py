@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 from tqdm import tqdm
 
-from smart_caption_ros.captioning import Captioner, GuideMode
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.bundle import write_manifest
+from smart_caption_ros.grounding.objects_guide import BIAS, OFF
 from training.errors import DataError
 from training.evaluation.metrics.bert_score import BertScore
 from training.evaluation.metrics.bootstrap import Bootstrap
@@ -94,11 +95,10 @@ def caption_references(captioner: Captioner, references: References) -> ModelCap
         batch = images[start : start + size]
         frames = [references.read_image(image) for image in batch]
         captions.update(zip(batch, captioner.caption_batch(frames), strict=True))
-    guide = captioner.guide.mode if captioner.guide is not None else GuideMode.OFF
     facts = {
         "engine": captioner.engine,
         "beam_size": captioner.bundle.search.beam_size,
-        "objects_guide": guide.value,
+        "objects_guide": OFF if captioner.guide is None else BIAS,
     }
     return ModelCaptions(str(captioner.bundle.path), captions, captioner=captioner, facts=facts)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.captioning import Captioner, GuideMode
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
 from smart_caption_ros.grounding import CoverageOptions, NounCoverage, guide_words
-from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
+from smart_caption_ros.grounding.objects_guide import BIAS
 from smart_caption_ros.nodes.allocator import release_freed_memory
 from smart_caption_ros.nodes.caption.detection_input import check_type_is_installed
 from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, object_source, uses_topic
@@ -90,7 +90,7 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         problem,
         dict(enumerate(detection_classes)),
         uses_topic=uses_topic(values),
-        guided_by_topic=guide not in (AUTO_GUIDE, GuideMode.OFF.value),
+        guided_by_topic=guide == BIAS,
     )
 
 

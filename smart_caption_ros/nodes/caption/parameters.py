@@ -118,9 +118,9 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "objects_guide",
         AUTO_GUIDE,
-        "How the objects guide the words of a caption: rank (captions that name them come first), bias (their words "
-        "are preferred), both, off, or auto: bias by the objects of the node's own detector, if it has one and the "
-        "bundle takes a guide; objects of a topic are not waited for.",
+        "How the objects guide the words of a caption: bias (their words are preferred), off, or auto: bias by the "
+        "objects of the node's own detector, if it has one and the bundle takes a guide; objects of a topic are not "
+        "waited for.",
         Changes.WHILE_UNCONFIGURED,
         choices=GUIDE_CHOICES,
     ),

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-from smart_caption_ros.captioning import BundleError, Captioner, GuideMode
+from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.caption.model import Model, load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
@@ -74,10 +74,9 @@ def test_a_bundle_that_lacks_the_demanded_detector_is_refused() -> None:
 
 
 def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle: Path) -> None:
-    model = loaded(bundle=str(detecting_bundle), objects_guide="both")
+    model = loaded(bundle=str(detecting_bundle), objects_guide="bias")
     assert model.guided_by_topic
     assert model.captioner.guide is not None
-    assert model.captioner.guide.mode is GuideMode.BOTH
     model = loaded(bundle=str(detecting_bundle), objects_guide="off")
     assert not model.guided_by_topic
     assert model.captioner.guide is None
@@ -88,7 +87,6 @@ def test_the_objects_of_the_bundles_own_detector_guide_by_default_and_those_of_a
 ) -> None:
     model = loaded(bundle=str(detecting_bundle))
     assert model.captioner.guide is not None
-    assert model.captioner.guide.mode is GuideMode.BIAS
     assert not model.guided_by_topic
     assert loaded(bundle=str(detecting_bundle), objects_from="topic").captioner.guide is None
 

@@ -1,7 +1,5 @@
 """Guidance and the penalty of repetitions see words, not their pieces."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -11,8 +9,7 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding import ObjectsGuide
 from smart_caption_ros.grounding.class_words import class_pieces
-from tests.tiny_model import tiny_smart, tiny_visual
-from training.decoding.beam_search import SearchSettings, WordGuide, beam_search, bias_after, bias_of_next
+from training.decoding.beam_search import bias_after, bias_of_next
 from training.decoding.pieces import PieceTables
 from training.decoding.repeats import same_words
 
@@ -48,11 +45,8 @@ def test_a_guide_knows_the_words_of_classes_in_one_piece_and_in_several(biases: 
         ([SKATE, BOARD, A, SKATE, BOARD, A, DOG, END], [SKATE, DOG]),
     ],
 )
-def test_a_caption_is_guided_by_its_words_in_the_search_and_in_the_ranking(
-    said: list[int], named: list[int], biases: WordBiases
-) -> None:
+def test_a_caption_is_guided_by_its_words(said: list[int], named: list[int], biases: WordBiases) -> None:
     wanted = sum(float(biases.bias[0, word]) for word in named)
-    assert biases.guidance(np.array([[said]]))[0, 0] == pytest.approx(wanted)
     tables = PieceTables.of(VOCABULARY)
     assert tables is not None
     bias, groups = torch.from_numpy(biases.bias)[:, None], torch.from_numpy(biases.groups)
@@ -84,20 +78,6 @@ def test_the_penalty_of_repetitions_is_for_words_that_are_the_same_to_their_end(
         lost -= float(bias_of_next(bias, pair[0], None, same, penalty, tables)[0, 0, word])
         bias, before = bias_after(bias, *pair, None, same, penalty, tables), word
     assert lost == repeated * penalty
-
-
-def test_a_guided_search_over_pieces_ranks_captions_by_the_guidance_of_their_words(biases: WordBiases) -> None:
-    model = tiny_smart(vocabulary_size=len(VOCABULARY))
-    strong = dataclasses.replace(biases, bias=biases.bias * 4)
-    guide = WordGuide(torch.from_numpy(strong.bias), torch.from_numpy(strong.groups))
-    settings = SearchSettings(4, 8, stop="all", pieces=PieceTables.of(VOCABULARY))
-    plain = beam_search(model, tiny_visual(1, 6, seed=3), settings)
-    with torch.inference_mode():
-        found = beam_search(model, tiny_visual(1, 6, seed=3), settings, guide)
-    ranks = found.scores.numpy() + strong.guidance(found.words.numpy())
-    assert strong.guidance(found.words.numpy())[0, 0] > strong.guidance(plain.words.numpy())[0, 0]
-    ended = (found.words == END).any(-1).numpy()[0]
-    assert (np.diff(ranks[0][ended]) < 1e-4).all()
 
 
 def test_a_vocabulary_of_whole_words_has_no_pieces() -> None:
