@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import typer
 from numpy.typing import NDArray
 from typer.testing import Result
 
@@ -589,26 +587,3 @@ def test_what_coverage_cannot_read_is_one_sentence(option: str, value: str, sent
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"smart-caption: {sentence}")
     assert result.stderr.count("\n") == 1
-
-
-# --- the page about it ---------------------------------------------------------------------------------
-
-
-def test_the_documentation_has_every_command_and_option_and_no_other() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
-    commands: dict[str, Any] = {}
-
-    def collect(name: str, command: Any) -> None:
-        if hasattr(command, "commands"):
-            for inner_name, inner in command.commands.items():
-                collect(f"{name} {inner_name}", inner)
-        else:
-            commands[name] = command
-
-    collect("smart-caption", typer.main.get_command(cli.app))
-    sections = dict(re.findall(r"^## (smart-caption(?: [a-z-]+)*)[^\n]*\n(.*?)(?=^## |\Z)", page, flags=re.M | re.S))
-    assert set(sections) == set(commands)
-    for name, command in commands.items():
-        options = {option for parameter in command.params for option in parameter.opts if option[:2] == "--"}
-        documented = set(re.findall(r"`(--[a-z-]+)", sections[name]))
-        assert documented == options - {"--help"}, name
