@@ -70,6 +70,8 @@ def _inputs(spec: str, leave_out: Path | None) -> Iterator[Input]:
         first = next(place for place, part in enumerate(path.parts) if glob.has_magic(part))
         fixed = Path(*path.parts[:first])
         for match in sorted(fixed.glob(str(Path(*path.parts[first:])))):
+            if any(part.startswith(".") for part in match.relative_to(fixed).parts):  # .ipynb_checkpoints
+                continue
             place = match.parent.relative_to(fixed).as_posix()
             yield from _below(match, "" if place == "." else place, leave_out, named=True)
     else:

@@ -150,15 +150,15 @@ class SourceFeed(CaptionFeed):
             anchor: tuple[float, float] | None = None  # stamp and monotonic time from which frames are timed
             for frame in camera.source:
                 reported = self._report_skipped(camera, reported)
-                if frame.stamp_s is None:
+                if frame.stamp_ns is None:
                     if not self._offer_photograph(camera, frame):
                         return
                     continue
-                now_s = time.monotonic()
-                if anchor is None or not 0 <= anchor[1] + frame.stamp_s - anchor[0] - now_s <= _MAX_PAUSE_S:
+                stamp_s, now_s = frame.stamp_ns * 1e-9, time.monotonic()
+                if anchor is None or not 0 <= anchor[1] + stamp_s - anchor[0] - now_s <= _MAX_PAUSE_S:
                     # The first frame, a gap, a stamp before the last one, or frames that come later than they should.
-                    anchor = (frame.stamp_s, now_s)
-                if not self._offer(camera, frame, anchor[1] + frame.stamp_s - anchor[0]):
+                    anchor = (stamp_s, now_s)
+                if not self._offer(camera, frame, anchor[1] + stamp_s - anchor[0]):
                     return
             self._report_skipped(camera, reported)
             if not self._loop:
@@ -239,7 +239,7 @@ class SourceFeed(CaptionFeed):
             caption=caption,
             status=status,
             status_message=message,
-            stamp_ns=None if frame.stamp_s is None else round(frame.stamp_s * 1e9),
+            stamp_ns=frame.stamp_ns,
             name=frame.name,
             grounding=grounding,
             looked_for_objects=looks,

@@ -78,8 +78,8 @@ class Bag(FrameSource):
                     self._skip(frame_name, index, f"the message cannot be read: {one_line(error)}")
                     continue
                 stamp = message.header.stamp
-                stamp_s = stamp.sec + stamp.nanosec * 1e-9 or stored.recorded_ns * 1e-9
-                yield Frame(image_bgr, frame_name, index, stamp_s)
+                stamp_ns = stamp.sec * 10**9 + stamp.nanosec
+                yield Frame(image_bgr, frame_name, index, stamp_ns or stored.recorded_ns)
 
 
 def image_topics(storage: BagStorage) -> dict[str, int]:

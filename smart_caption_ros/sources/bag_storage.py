@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from types import SimpleNamespace
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import yaml
@@ -27,8 +28,8 @@ _MCAP_MAGIC = b"\x89MCAP0\r\n"
 
 
 @dataclass(frozen=True)
-class Topic:
-    """A topic of a bag.
+class BagTopic:
+    """The messages of one type on a topic of a bag, of all its publishers and files.
 
     Attributes:
         name: its name.
@@ -53,14 +54,6 @@ class StoredMessage:
     data: bytes
 
 
-class _Reader(Protocol):
-    """What reads the whole bag, or one of its files."""
-
-    topics: tuple[Topic, ...]
-
-    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]: ...
-
-
 class BagStorage:
     """The messages of a bag: a bag's folder, or a single .mcap or .db3 file. A context manager.
 
@@ -74,7 +67,7 @@ class BagStorage:
 
     def __init__(self, path: Path, *, salvage: bool = False) -> None:
         self.path = path
-        self.topics: tuple[Topic, ...] = ()
+        self.topics: tuple[BagTopic, ...] = ()
         self.damage = ""
         """Why some messages cannot be read, one clause; empty for a whole bag."""
         self._salvage = salvage
@@ -88,7 +81,13 @@ class BagStorage:
             self._readers, self.damage = self._open(rosbag2)
             if self.damage and not (self._salvage and self._readers):
                 raise SourceError(f"cannot read the bag {self.path}: {self.damage}")
-            self.topics = _joined([topic for reader in self._readers for topic in reader.topics])
+            topics: dict[tuple[str, str], BagTopic] = {}
+            for topic in (topic for reader in self._readers for topic in reader.topics):
+                before = topics.get((topic.name, topic.message_type))
+                topics[topic.name, topic.message_type] = (
+                    topic if before is None else replace(topic, count=topic.count + before.count)
+                )
+            self.topics = tuple(topics.values())
             self._stack = self._stack.pop_all()
         return self
 
@@ -114,7 +113,7 @@ class BagStorage:
     @property
     def duration_s(self) -> float:
         """Time from the first message to the last one, of all topics; 0 for a bag that was cut off."""
-        return 0.0 if self.damage else sum(reader.duration_s for reader in self._readers if isinstance(reader, _Whole))
+        return 0.0 if self.damage else sum(reader.duration_s for reader in self._readers)
 
     @property
     def files(self) -> list[Path]:
@@ -132,12 +131,12 @@ class BagStorage:
         damage = ""
         for path in [self._storage] if is_compressed else self.files:
             try:
-                readers.append(_Whole(path, rosbag2, self._stack))
+                readers.append(_open_whole(path, rosbag2, self._stack))
                 continue
             except Exception as error:  # the storage libraries raise many kinds of exceptions for a damaged file
                 damage = damage or one_line(error)
             with suppress(Exception):
-                cut = (_CutMcap if path.suffix == ".mcap" else _CutSqlite)(path, self._stack)
+                cut = (_open_cut_mcap if path.suffix == ".mcap" else _open_cut_sqlite)(path, self._stack)
                 readers += [cut] if any(topic.count for topic in cut.topics) else []
         named = metadata.get("relative_file_paths") or ()
         if not is_compressed and len(named) > len(self.files):
@@ -153,49 +152,57 @@ class BagStorage:
             return {}
 
 
-class _Whole:
-    """A bag or a file that rosbags reads."""
+class _Reader:
+    """Connections of rosbags' readers, and the messages on them.
 
-    def __init__(self, path: Path, rosbag2: Any, stack: ExitStack) -> None:
-        self._reader = rosbag2.Reader(path)
-        if path.suffix == ".mcap":
-            self._reader.storage.schemas = _Schemas()
-        elif path.suffix == ".db3":
-            self._reader.storage.path = Path(quote(os.fsencode(path)))  # rosbags makes it a part of a URI
-        stack.enter_context(self._reader)
-        self.topics = _topics(self._reader.connections)
-        self.duration_s: float = self._reader.duration * 1e-9
+    Args:
+        connections: with the number of messages that can be read; those whose messages are not CDR but, for example,
+            JSON are left out.
+        messages: yields connection, time of the recording and data of the messages on some connections.
+        duration_s: time from the first message to the last one.
+    """
 
-    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [connection for connection in _readable(self._reader.connections) if connection.topic in topics]
-        if connections:  # rosbags takes none for all
-            for connection, recorded_ns, data in self._reader.messages(connections=connections):
-                yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, bytes(data))
-
-
-class _CutMcap:
-    """The whole records of an mcap file without its end."""
-
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        from rosbags.rosbag2.storage_mcap import McapReader
-
-        # Not opened by itself, because it would look for the end of the file.
-        self._reader = McapReader(path)
-        self._reader.schemas = _Schemas()
-        self._reader.bio = file = stack.enter_context(path.open("rb"))
-        self._reader.data_start = len(_MCAP_MAGIC)
-        self._reader.data_end = _end_of_records(file)
-        self._reader.meta_scan()
-        counts = self._reader.statistics.channel_message_counts if self._reader.statistics else {}
-        self._connections = [
-            connection._replace(msgcount=counts.get(connection.id, 0)) for connection in self._reader.connections
+    def __init__(self, connections: Collection[Any], messages: Callable[..., Any], duration_s: float = 0.0) -> None:
+        self._connections = [item for item in connections if item.ext.serialization_format == "cdr"]
+        self._messages = messages
+        self.duration_s = duration_s
+        self.topics = [
+            BagTopic(item.topic, item.msgtype, item.msgcount, tuple(item.ext.offered_qos_profiles))
+            for item in self._connections
         ]
-        self.topics = _topics(self._connections)
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        connections = [connection for connection in _readable(self._connections) if connection.topic in topics]
-        for connection, recorded_ns, data in self._reader.messages_scan(connections):
-            yield StoredMessage(connection.topic, connection.msgtype, recorded_ns, data)
+        connections = [item for item in self._connections if item.topic in topics]
+        if connections:  # rosbags takes none for all
+            for item, recorded_ns, data in self._messages(connections):
+                yield StoredMessage(item.topic, item.msgtype, recorded_ns, bytes(data))
+
+
+def _open_whole(path: Path, rosbag2: Any, stack: ExitStack) -> _Reader:
+    """Open a compressed bag or a file."""
+    reader = rosbag2.Reader(path)
+    if path.suffix == ".mcap":
+        reader.storage.schemas = _Schemas()
+    elif path.suffix == ".db3":
+        reader.storage.path = Path(quote(os.fsencode(path)))  # rosbags makes it a part of a URI
+    stack.enter_context(reader)
+    return _Reader(reader.connections, reader.messages, reader.duration * 1e-9)
+
+
+def _open_cut_mcap(path: Path, stack: ExitStack) -> _Reader:
+    """Open the whole records of an mcap file without its end."""
+    from rosbags.rosbag2.storage_mcap import McapReader
+
+    # Not opened by itself, because it would look for the end of the file.
+    reader = McapReader(path)
+    reader.schemas = _Schemas()
+    reader.bio = file = stack.enter_context(path.open("rb"))
+    reader.data_start = len(_MCAP_MAGIC)
+    reader.data_end = _end_of_records(file)
+    reader.meta_scan()
+    counts = reader.statistics.channel_message_counts if reader.statistics else {}
+    connections = [item._replace(msgcount=counts.get(item.id, 0)) for item in reader.connections]
+    return _Reader(connections, reader.messages_scan)
 
 
 def _end_of_records(file: BinaryIO) -> int:
@@ -210,31 +217,32 @@ def _end_of_records(file: BinaryIO) -> int:
     return place
 
 
-class _CutSqlite:
-    """The rows of a sqlite3 file up to the first page that is missing."""
+def _open_cut_sqlite(path: Path, stack: ExitStack) -> _Reader:
+    """Open the rows of a sqlite3 file up to the first page that is missing."""
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    stack.callback(database.close)
+    database.execute("PRAGMA writable_schema=ON")  # SQLite refuses a file shorter than its header says
+    topics = {
+        number: SimpleNamespace(
+            topic=name,
+            msgtype=message_type,
+            msgcount=0,
+            ext=SimpleNamespace(serialization_format=serialization, offered_qos_profiles=()),
+        )
+        for number, name, message_type, serialization in database.execute(
+            "SELECT id, name, type, serialization_format FROM topics ORDER BY id"
+        )
+    }
 
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        stack.callback(self._database.close)
-        self._database.execute("PRAGMA writable_schema=ON")  # SQLite refuses a file shorter than its header says
-        rows = self._database.execute("SELECT id, name, type FROM topics ORDER BY id").fetchall()
-        self._names = {number: (name, message_type) for number, name, message_type in rows}
-        counts = dict.fromkeys(self._names, 0)
-        for number, _recorded_ns, _data in self._rows():
-            counts[number] += 1
-        self.topics = tuple(Topic(*self._names[number], count) for number, count in counts.items())
-
-    def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        for number, recorded_ns, data in self._rows():
-            name, message_type = self._names[number]
-            if name in topics:
-                yield StoredMessage(name, message_type, recorded_ns, data)
-
-    def _rows(self) -> Iterator[tuple[int, int, bytes]]:
+    def messages(connections: Collection[Any]) -> Iterator[tuple[Any, int, bytes]]:
         # NOT INDEXED: the pages of the index are scattered over the whole file.
-        rows = self._database.execute("SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY rowid")
+        rows = database.execute("SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY rowid")
         with suppress(sqlite3.DatabaseError):
-            yield from (row for row in rows if row[0] in self._names)
+            yield from ((topics[number], ns, data) for number, ns, data in rows if topics.get(number) in connections)
+
+    for topic, _, _ in messages(topics.values()):
+        topic.msgcount += 1
+    return _Reader(topics.values(), messages)
 
 
 class _Schemas(dict[int, Any]):
@@ -243,28 +251,6 @@ class _Schemas(dict[int, Any]):
     def __setitem__(self, key: int, schema: Any) -> None:
         known = schema.encoding in ("", "ros2msg", "ros2idl", "omgidl")
         super().__setitem__(key, schema if known else schema._replace(encoding="", data=""))
-
-
-def _readable(connections: Collection[Any]) -> list[Any]:
-    """Leave out connections whose messages are not CDR but, for example, JSON."""
-    return [connection for connection in connections if connection.ext.serialization_format == "cdr"]
-
-
-def _topics(connections: Collection[Any]) -> tuple[Topic, ...]:
-    return tuple(
-        Topic(connection.topic, connection.msgtype, connection.msgcount, tuple(connection.ext.offered_qos_profiles))
-        for connection in _readable(connections)
-    )
-
-
-def _joined(topics: list[Topic]) -> tuple[Topic, ...]:
-    """Add up the counts of topics with several publishers, or in several files."""
-    joined: dict[tuple[str, str], Topic] = {}
-    for topic in topics:
-        before = joined.get((topic.name, topic.message_type))
-        count = topic.count + (before.count if before else 0)
-        joined[topic.name, topic.message_type] = Topic(topic.name, topic.message_type, count, topic.qos)
-    return tuple(joined.values())
 
 
 def is_bag(path: Path) -> bool:
@@ -276,7 +262,10 @@ def is_bag(path: Path) -> bool:
 
 def storage_files(folder: Path) -> list[Path]:
     """Return the storage files of a folder, run_2.mcap before run_10.mcap."""
-    return sorted((path for suffix in STORAGE_SUFFIXES for path in folder.glob(f"*{suffix}")), key=natural_order)
+    return sorted(
+        (path for path in folder.iterdir() if path.suffix in STORAGE_SUFFIXES and path.name[0] != "."),
+        key=natural_order,
+    )
 
 
 def storage_path(path: Path) -> Path:

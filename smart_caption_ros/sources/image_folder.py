@@ -29,16 +29,16 @@ class ImageFolder(FrameSource):
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)
         path = Path(spec)
-        self._is_folder = path.is_dir()
-        if not self._is_folder:
-            self._paths = [path]
+        self.paths = [path]
+        """The image files, in order."""
+        if not path.is_dir():
             return
         try:
             entries = list(path.iterdir())
         except OSError as error:
             raise SourceError(f"cannot read the folder {spec}: {error.strerror}") from error
-        self._paths = sorted(filter(is_image_file, entries), key=natural_order)
-        if not self._paths:
+        self.paths = sorted(filter(is_image_file, entries), key=natural_order)
+        if not self.paths:
             raise SourceError(
                 f"no images in the folder {spec} (files ending in {', '.join(IMAGE_SUFFIXES)}; "
                 "sub-folders are not searched)"
@@ -53,35 +53,31 @@ class ImageFolder(FrameSource):
 
     @property
     def description(self) -> str:
-        if not self._is_folder:
-            return f"image {self.spec}"
-        return f"folder {self.spec} ({counted(len(self._paths), 'image')})"
+        return f"folder {self.spec} ({counted(len(self.paths), 'image')})" if self._is_folder else f"image {self.spec}"
 
     @property
     def known_length(self) -> int:
-        return len(self._paths)
-
-    @property
-    def paths(self) -> list[Path]:
-        """The image files, in order."""
-        return list(self._paths)
+        return len(self.paths)
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
-        return str(self._paths[frame.index])
+        return str(self.paths[frame.index])
+
+    @property
+    def _is_folder(self) -> bool:
+        return self.paths != [Path(self.spec)]
 
     def _frames(self) -> Iterator[Frame]:
         return self._frames_every(1)
 
     def _frames_every(self, step: int) -> Iterator[Frame]:
-        for index, path in list(enumerate(self._paths))[::step]:
+        if not self._is_folder:
             try:
-                image_bgr = read_image(path)
+                yield Frame(read_image(self.paths[0]), self.paths[0].name, 0)
             except ImageError as error:
-                if not self._is_folder:
-                    raise SourceError(f"cannot read the image {path}: {error}") from error
-                self._skip(path.name, index, error)
-                continue
-            yield Frame(image_bgr, path.name, index)
+                raise SourceError(f"cannot read the image {self.spec}: {error}") from error
+            return
+        for index in range(0, len(self.paths), step):
+            yield from self._read(self.paths[index], self.paths[index].name, index)
 
 
 def natural_order(path: Path) -> list[tuple[int, int, str]]:

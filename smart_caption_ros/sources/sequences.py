@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.sources.acvr import LABELS, AcvrSequences
 from smart_caption_ros.sources.image_folder import is_image_file
 from smart_caption_ros.sources.json_files import read_json
@@ -56,13 +55,7 @@ class Sequences(FrameSource):
         for sequence, length in self._data.lengths.items():
             # Indices continue from one sequence to the next: they count the frames of the whole source.
             for frame in self._data.sequence_frames(sequence, step, first=-start % step):
-                index = start + frame.index
-                try:
-                    image_bgr = frame.read_image()
-                except ImageError as error:
-                    self._skip(frame.name, index, error)
-                    continue
-                yield Frame(image_bgr, frame.name, index, objects=frame.objects)
+                yield from self._read(frame.image_path, frame.name, start + frame.index, frame.objects)
             start += length
         for sentence in self._data.issues.sentences():
             logger.warning("%s: %s", self.spec, sentence)
@@ -75,7 +68,7 @@ def _has_sequences(folder: Path) -> bool:
             return _are_labels(folder / LABELS)
         if not folder.is_dir() or any(map(is_image_file, folder.iterdir())):
             return False
-        return any(_are_labels(path) for path in folder.glob(f"*/{LABELS}"))
+        return any(_are_labels(path) for path in folder.glob(f"[!.]*/{LABELS}"))
     except OSError:
         return False
 
@@ -86,6 +79,5 @@ def _are_labels(path: Path) -> bool:
         content = read_json(path)
     except SourceError:
         return False
-    records = content.items() if isinstance(content, dict) else ()
-    first = next(((key, record) for key, record in records if not key.startswith("_")), ("", None))
-    return first[0].isdecimal() and isinstance(first[1], dict)
+    frames = [item for item in content.items() if not item[0].startswith("_")] if isinstance(content, dict) else []
+    return bool(frames) and frames[0][0].isdecimal() and isinstance(frames[0][1], dict)

@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.errors import ExpectedError
+from smart_caption_ros.imaging import ImageError, read_image
 
 logger = logging.getLogger(__name__)
 
@@ -41,14 +43,14 @@ class Frame:
         image_bgr: uint8 HxWx3, owned by the frame.
         name: short name of the frame: a file name, or the source's name and "#" and the index in six digits.
         index: position in the source from 0, skipped frames included.
-        stamp_s: seconds since the epoch (bags, cameras) or since the start (videos); None for photographs.
+        stamp_ns: nanoseconds since the epoch (bags, cameras) or since the start (videos); None for photographs.
         objects: ground truth; None if the source has none.
     """
 
     image_bgr: NDArray[np.uint8] = field(repr=False)
     name: str
     index: int
-    stamp_s: float | None = None
+    stamp_ns: int | None = None
     objects: tuple[GroundTruthObject, ...] | None = None
 
 
@@ -105,19 +107,6 @@ class FrameSource(ABC):
         """Return the address of a frame: the spec as the caller spelled it, and the frame."""
         return f"{self.spec}#{frame.index}"
 
-    @property
-    def skipped(self) -> int:
-        """Number of frames that the latest pass left out."""
-        return len(self.skipped_frames)
-
-    def __len__(self) -> int:
-        if self.known_length is None:
-            raise TypeError(f"the number of frames of {self.description} is not known")
-        return self.known_length
-
-    def __bool__(self) -> bool:
-        return True  # without this, a source of unknown length would raise in a condition
-
     def __iter__(self) -> Iterator[Frame]:
         return self.every(1)
 
@@ -131,6 +120,17 @@ class FrameSource(ABC):
         if count == 0:
             why = f": {self.skipped_frames[0].reason}" if self.skipped_frames else ""
             raise SourceError(f"no frame could be read from {self.description}{why}")
+
+    def _read(
+        self, path: Path, name: str, index: int, objects: tuple[GroundTruthObject, ...] | None = None
+    ) -> Iterator[Frame]:
+        """Yield the image in a file; skip it if it cannot be read."""
+        try:
+            image_bgr = read_image(path)
+        except ImageError as error:
+            self._skip(name, index, error)
+        else:
+            yield Frame(image_bgr, name, index, objects=objects)
 
     def _skip(self, name: str, index: int, error: Any) -> None:
         skipped = SkippedFrame(name, index, str(error))

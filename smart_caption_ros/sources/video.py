@@ -58,8 +58,8 @@ class Video(FrameSource):
                 ok, image_bgr = capture.read()
                 if not ok:
                     break
-                stamp_s = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
-                yield Frame(image_bgr.astype(np.uint8, copy=False), f"{name}#{index:06d}", index, stamp_s)
+                stamp_ns = round(capture.get(cv2.CAP_PROP_POS_MSEC) * 1e6)
+                yield Frame(image_bgr.astype(np.uint8, copy=False), f"{name}#{index:06d}", index, stamp_ns)
                 index += 1
         finally:
             capture.release()

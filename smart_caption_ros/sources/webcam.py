@@ -54,7 +54,7 @@ class Webcam(FrameSource):
                 if not ok:
                     raise SourceError(f"camera {self._index} stopped giving frames after {index}")
                 name = f"camera{self._index}#{index:06d}"
-                yield Frame(image_bgr.astype(np.uint8, copy=False), name, index, time.time())
+                yield Frame(image_bgr.astype(np.uint8, copy=False), name, index, time.time_ns())
                 index += 1
         finally:
             capture.release()

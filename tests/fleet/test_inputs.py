@@ -17,7 +17,8 @@ def runs(tmp_path: Path) -> Path:
     for name in ("day_1/run", "day_2/run"):
         (root / name).mkdir(parents=True)
         (root / name / "metadata.yaml").touch()
-    for name in ("heap/a.mcap", "heap/b.db3", "rooms/000000/labels.json", "photos/1.jpg", "empty/notes.txt"):
+    for name in ("heap/a.mcap", "heap/b.db3", "rooms/000000/labels.json", "photos/1.jpg", "empty/notes.txt",
+                 ".ipynb_checkpoints/1.jpg", "heap/._a.mcap"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
     return root
@@ -42,6 +43,7 @@ def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs: Path) -> No
 
 def test_patterns_files_and_list_files_name_inputs(runs: Path, tmp_path: Path) -> None:
     assert names(runs / "day_*") == ["day_1/run", "day_2/run"]
+    assert names(runs / "*s") == ["photos", "rooms/000000"]
     assert names(runs / "*" / "run") == ["day_1/run", "day_2/run"]
     assert names(runs / "heap" / "*.mcap", runs / "day_1" / "run") == ["a", "run"]
     listed = tmp_path / "list.txt"

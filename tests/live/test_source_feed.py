@@ -33,8 +33,8 @@ class Recording(FrameSource):
 
     def _frames(self) -> Iterator[Frame]:
         for index, shade in enumerate(self._shades):
-            stamp_s = None if self._period_s is None else self._start_s + index * self._period_s
-            yield Frame(painted(shade), f"recording#{index}", index, stamp_s)
+            stamp_ns = None if self._period_s is None else round(1e9 * (self._start_s + index * self._period_s))
+            yield Frame(painted(shade), f"recording#{index}", index, stamp_ns)
         if self._error:
             raise SourceError(self._error)
 
