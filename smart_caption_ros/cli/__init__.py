@@ -20,7 +20,6 @@ from smart_caption_ros.cli import (
     doctor,
     log,
     serve,
-    verify,
     watch,
 )
 from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
@@ -39,12 +38,11 @@ add_command(app, demo.demo)
 add_command(app, serve.serve)
 add_command(app, doctor.doctor)
 add_command(app, benchmark.benchmark)
-add_command(app, verify.verify)
-add_command(app, build_engine.build_engine)
 
-bundle_app = make_app(help="Inspect and verify a bundle, the folder of a model.", no_args_is_help=True)
+bundle_app = make_app(help="Inspect, verify and build a bundle, the folder of a model.", no_args_is_help=True)
 add_command(bundle_app, bundle.inspect)
 add_command(bundle_app, bundle.verify)
+add_command(bundle_app, build_engine.build)
 app.add_typer(bundle_app, name="bundle")
 
 coverage_app = make_app(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""`smart-caption build-engine`."""
+"""`smart-caption bundle build`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smart_caption_ros.cli.options import BundleArgument, Option
 from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal, make_progress_bar, report_error
 
 
-def build_engine(
+def build(
     path: BundleArgument = None,
     detector: Annotated[
         Path | None, Option(help="ONNX detector that is used with the bundle: its engine is built as well.")

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smart_caption_ros.cli.options import BundleArgument, JsonOption
-from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence, print_json, printable, report_error
+from smart_caption_ros.cli.options import BundleArgument, JsonOption, Option, ThreadsOption
+from smart_caption_ros.cli.terminal import (
+    FAILED,
+    console,
+    errors_in_a_sentence,
+    print_json,
+    printable,
+    report_error,
+    status,
+)
+
+if TYPE_CHECKING:
+    from smart_caption_ros.measuring.agreement import EngineAgreement
 
 
 def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
@@ -30,17 +42,27 @@ def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
         console().print(table)
 
 
-def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
+def verify(
+    path: BundleArgument = None,
+    as_json: JsonOption = False,
+    engines: Annotated[
+        bool, Option("--engines", help="Compare the captions of all engines of this machine as well.")
+    ] = False,
+    frames: Annotated[int, Option(min=1, help="Number of frames to compare on.")] = 8,
+    threads: ThreadsOption = None,
+) -> None:
     """Check every file of a bundle against its manifest; the exit status is 1 if one differs.
 
-    This finds damaged copies; `smart-caption verify` compares the engines of this machine.
+    With --engines, the exit status is 1 as well if an engine gives other captions than ONNX Runtime on the CPU.
     """
     with errors_in_a_sentence():
+        from smart_caption_ros.captioning import Bundle
         from smart_caption_ros.captioning.bundle import load_bundle
         from smart_caption_ros.captioning.errors import BundleError
+        from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
 
         try:
-            bundle = load_bundle(path)
+            bundle = Bundle.load(path) if engines else load_bundle(path)
         except BundleError as error:
             if as_json:
                 print_json({"ok": False, "error": str(error)}, indent=None)
@@ -48,13 +70,55 @@ def verify(path: BundleArgument = None, as_json: JsonOption = False) -> None:
                 report_error(str(error))
             raise typer.Exit(FAILED) from None
         files = list(bundle.manifest["files"])
+        report = {"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}
+        if not as_json:
+            for name in files:
+                print(f"ok  {name}")
+            print(f"{bundle.name}: all {len(files)} files are as they were exported")
+        if isinstance(bundle, Bundle) and engines:
+            with status("running the reference") as show:
+                compared = compare_engines(
+                    bundle, frames, threads, lambda name: show(f"comparing {name} (TensorRT may build first)")
+                )
+            report |= {
+                "ok": all(agreement.agrees for agreement in compared),
+                "reference": REFERENCE,
+                "engines": [asdict(agreement) for agreement in compared],
+            }
+            if not as_json:
+                _print_agreements(compared)
+                print(f"{bundle.name}: {_conclusion(compared)}")
         if as_json:
-            report = {"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}
-            print_json(report, indent=None)
-            return
-        for name in files:
-            print(f"ok  {name}")
-        print(f"{bundle.name}: all {len(files)} files are as they were exported")
+            print_json(report)
+        if not report["ok"]:
+            raise typer.Exit(FAILED)
+
+
+def _conclusion(compared: list[EngineAgreement]) -> str:
+    if not all(agreement.agrees for agreement in compared):
+        return "the engines here do not agree"
+    differing = sum(agreement.captions - agreement.same_captions for agreement in compared)
+    if differing:
+        captions = sum(agreement.captions for agreement in compared)
+        return f"the engines here agree as far as a bundle in 8 bits allows: {differing} of {captions} captions differ"
+    return "all engines here agree"
+
+
+def _print_agreements(compared: list[EngineAgreement]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("", "engine", "captioner", "same captions", "log probabilities", "found", box=None, pad_edge=False)
+    for agreement in compared:
+        table.add_row(
+            Text("ok", style="green") if agreement.agrees else Text("differs", style="bold red"),
+            agreement.engine,
+            agreement.graph,
+            f"{agreement.same_captions} of {agreement.captions}",
+            f"within {agreement.largest_log_probability_difference:.1e}",
+            Text(printable(agreement.problem or agreement.runs)),
+        )
+    console().print(table)
 
 
 def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -44,7 +44,7 @@ _ENGINES: dict[str, _Entry] = {
         lambda threads, spinning, may_build, is_cancelled: TensorRtEngine(
             may_build=may_build, is_cancelled=is_cancelled
         ),
-        "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption build-engine`",
+        "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption bundle build`",
     ),
     # Not automatic: it may build for minutes when a session starts, and cannot tell in advance.
     "onnxruntime-tensorrt": _onnxruntime(

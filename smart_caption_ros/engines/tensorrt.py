@@ -84,7 +84,7 @@ class TensorRtEngine:
             reason = "is damaged" if plan.is_file() else "has not been built"
             if not self._may_build:
                 raise EngineError(
-                    f"the engine of {path.name} for {self.description} {reason}; run `smart-caption build-engine`, "
+                    f"the engine of {path.name} for {self.description} {reason}; run `smart-caption bundle build`, "
                     "with --detector for a detector outside the bundle"
                 )
             _log.info("building the engine of %s, which %s: this takes minutes", path.name, reason)

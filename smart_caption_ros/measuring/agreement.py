@@ -27,7 +27,7 @@ TF32_TOLERANCE = 5e-3
 
 
 @dataclass(frozen=True)
-class Comparison:
+class EngineAgreement:
     """Comparison of an engine and a form of the captioner with the reference.
 
     Attributes:
@@ -73,7 +73,7 @@ def compare_engines(
     frames: int = 8,
     threads: int | None = None,
     on_engine: Callable[[str], None] = lambda name: None,
-) -> list[Comparison]:
+) -> list[EngineAgreement]:
     """Compare every engine that works on this machine, with every form of the captioner that it runs.
 
     TensorRT engines that are not in the cache are built first, which takes minutes.
@@ -90,15 +90,15 @@ def compare_engines(
     reference = _Reference(Captioner(bundle, create_engine(REFERENCE, threads), CAPTIONER_GRAPH), frames)
     forms = [CAPTIONER_GRAPH, *([STATIC_GRAPH] if bundle.static_graph else [])]
     available = {report.name for report in available_engines() if report.available}
-    comparisons = []
+    agreements = []
     for name in ENGINE_NAMES:
         if name in available:
             on_engine(name)
             engine = create_engine(name, threads)
             for form in forms:
                 if form in (CAPTIONER_GRAPHS[runs] for runs in engine.graph_forms):
-                    comparisons.append(reference.compare(name, partial(Captioner, bundle, engine, form), form))
-    return comparisons
+                    agreements.append(reference.compare(name, partial(Captioner, bundle, engine, form), form))
+    return agreements
 
 
 class _Reference:
@@ -111,7 +111,7 @@ class _Reference:
         self._inputs = [(tokens, mask) for tokens in self._tokens for mask in _masks(tokens.shape[1])]
         self._expected = [self._best(captioner.decode(tokens, mask)) for tokens, mask in self._inputs]
 
-    def compare(self, name: str, load: Callable[[], Captioner], graph: str) -> Comparison:
+    def compare(self, name: str, load: Callable[[], Captioner], graph: str) -> EngineAgreement:
         precision = str(self._bundle.manifest.get("precision", {}).get("computed", "float32"))
         tolerance = TOLERANCES.get(precision, TOLERANCES["float32"])
         if precision == "float32" and "tensorrt" in name:
@@ -138,7 +138,7 @@ class _Reference:
             problem = f"log probabilities differ by {largest:.1e}, and {tolerance:.0e} is allowed"
         if not problem and not largest_token <= 10 * tolerance:
             problem = f"visual tokens differ by {largest_token:.1e} of the largest one"
-        return Comparison(name, graph, runs, not problem, same, total, largest, largest_token, tolerance, problem)
+        return EngineAgreement(name, graph, runs, not problem, same, total, largest, largest_token, tolerance, problem)
 
     def _best(self, beams: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the words of the best caption up to its end token, and their log probabilities."""

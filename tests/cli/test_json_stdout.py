@@ -66,9 +66,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
         ["describe", picture, str(folder / "missing.png"), "--bundle", bundle, "--json"],
         ["watch", "--source", picture, "--bundle", bundle, "--json"],
         ["benchmark", bundle, "--frames", "1", "--rounds", "1", "--threads", "1", "--json", "-"],
-        ["verify", bundle, "--frames", "1", "--threads", "1", "--json"],
+        ["bundle", "verify", bundle, "--engines", "--frames", "1", "--threads", "1", "--json"],
         ["bundle", "inspect", bundle, "--json"],
-        ["bundle", "verify", bundle, "--json"],
         ["coverage", "score", "--caption", "a dog", "--classes", "dog", "--json"],
         ["log", "find", "--log", log_file, "--json"],
         ["log", "info", "--log", log_file, "--json"],
@@ -90,7 +89,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
 
 @pytest.mark.parametrize(
     "command",
-    ["benchmark", "verify", "bundle inspect", "bundle verify", "coverage score", "log find", "log info", "doctor"],
+    ["benchmark", "bundle inspect", "bundle verify", "coverage score", "log find", "log info", "doctor"],
 )
 def test_a_command_prints_one_json_value_and_nothing_else(outputs: dict[str, str], command: str) -> None:
     assert json.loads(outputs[command])

@@ -1,4 +1,4 @@
-"""`smart-caption verify`: engines that agree, and one that does not."""
+"""`smart-caption bundle verify --engines`: engines that agree, and one that does not."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from typer.testing import Result
 
 from smart_caption_ros.engines import available_engines
-from smart_caption_ros.measuring.agreement import Comparison, golden_frames
+from smart_caption_ros.measuring.agreement import EngineAgreement, golden_frames
 from tests.engines.fake_tensorrt import install
 from tests.engines.small_graphs import add_static_captioner
 
@@ -27,11 +27,11 @@ def test_golden_frames_are_the_same_every_time_and_differ_from_each_other() -> N
 
 
 def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bundle: Path) -> None:
-    result = run("verify", tiny_bundle, "--frames", 3, "--threads", 1, "--json")
+    result = run("bundle", "verify", "--engines", tiny_bundle, "--frames", 3, "--threads", 1, "--json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert (report["ok"], report["reference"]) == (True, "onnxruntime-cpu")
-    on_cpu = [comparison for comparison in report["comparisons"] if comparison["engine"] == "onnxruntime-cpu"]
+    on_cpu = [comparison for comparison in report["engines"] if comparison["engine"] == "onnxruntime-cpu"]
     assert [comparison["graph"] for comparison in on_cpu] == ["captioner.onnx", "captioner_static.onnx"]
     assert (
         [comparison["same_captions"] for comparison in on_cpu]
@@ -45,8 +45,10 @@ def test_tensorrt_is_compared_where_it_is(
     run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch, tmp_path)
-    report = json.loads(run("verify", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout)
-    (found,) = [comparison for comparison in report["comparisons"] if comparison["engine"] == "tensorrt"]
+    report = json.loads(
+        run("bundle", "verify", "--engines", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout
+    )
+    (found,) = [comparison for comparison in report["engines"] if comparison["engine"] == "tensorrt"]
     assert (found["graph"], found["agrees"], found["same_captions"]) == ("captioner_static.onnx", True, 4)
 
 
@@ -59,7 +61,7 @@ def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["precision"] = {"stored": "float32", "computed": precision}
     (bundle / "manifest.json").write_text(json.dumps(manifest))
-    result = run("verify", bundle, "--frames", 2, "--threads", 1)
+    result = run("bundle", "verify", "--engines", bundle, "--frames", 2, "--threads", 1)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert [line.split()[:3] for line in lines if "onnxruntime-cpu" in line] == [
@@ -73,14 +75,14 @@ def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
 def test_captions_that_differ_within_the_tolerance_are_told_at_the_end(
     run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close = Comparison("onnxruntime-cpu", "captioner_static.onnx", "", True, 14, 16, 0.05, 0.0, 0.1, "")
+    close = EngineAgreement("onnxruntime-cpu", "captioner_static.onnx", "", True, 14, 16, 0.05, 0.0, 0.1, "")
     same = replace(close, graph="captioner.onnx", same_captions=16)
     for comparisons, conclusion in (
         ([same, close], "the engines here agree as far as a bundle in 8 bits allows: 2 of 32 captions differ"),
         ([same], "all engines here agree"),
     ):
         monkeypatch.setattr("smart_caption_ros.measuring.agreement.compare_engines", lambda *a, made=comparisons: made)
-        result = run("verify", tiny_bundle)
+        result = run("bundle", "verify", "--engines", tiny_bundle)
         assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, f"tiny: {conclusion}")
 
 
@@ -102,8 +104,8 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
     from smart_caption_ros.engines import create_engine
 
     real = create_engine("onnxruntime-cpu", 1).load
-    report = json.loads(run("verify", bundle, "--frames", 2, "--threads", 1, "--json").stdout)
-    (broken,) = [comparison for comparison in report["comparisons"] if comparison["engine"] == "tensorrt"]
+    report = json.loads(run("bundle", "verify", "--engines", bundle, "--frames", 2, "--threads", 1, "--json").stdout)
+    (broken,) = [comparison for comparison in report["engines"] if comparison["engine"] == "tensorrt"]
     assert not broken["agrees"]
     assert broken["largest_token_difference"] > 0.05
 
@@ -112,8 +114,8 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
 def test_the_engines_of_a_gpu_agree_with_the_processor(run: Run, tiny_bundle: Path) -> None:
     if not any(engine.available and engine.name != "onnxruntime-cpu" for engine in available_engines()):
         pytest.skip("no engine for the GPU is installed")
-    result = run("verify", tiny_bundle, "--frames", 4, "--json")
+    result = run("bundle", "verify", "--engines", tiny_bundle, "--frames", 4, "--json")
     report = json.loads(result.stdout)
-    compared = {comparison["engine"]: comparison["problem"] for comparison in report["comparisons"]}
+    compared = {comparison["engine"]: comparison["problem"] for comparison in report["engines"]}
     assert compared.keys() - {"onnxruntime-cpu"}
     assert not any(compared.values()), compared

@@ -79,7 +79,7 @@ def test_a_damaged_engine_is_built_anew(monkeypatch: pytest.MonkeyPatch, tmp_pat
     engine = TensorRtEngine(may_build=True)
     engine.load(path)
     engine.plan_path(path).write_bytes(b"cut off")
-    with pytest.raises(EngineError, match=r"is damaged; run `smart-caption build-engine`"):
+    with pytest.raises(EngineError, match=r"is damaged; run `smart-caption bundle build`"):
         TensorRtEngine(may_build=False).load(path)
     engine.load(path)
     assert tensorrt.builds == 2
