@@ -98,7 +98,9 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
     else:
         inner = whole if named else place
         for entry in sorted(path.iterdir()):
-            if entry.is_dir() and not entry.name.startswith("."):
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
                 yield from _below(entry, inner, leave_out, named=True)
             elif is_bag(entry):
                 yield Input(f"{inner}/{entry.stem}" if inner else entry.stem, entry, is_bag=True)
