@@ -26,7 +26,8 @@ from benchmarks.page_browsers import Crowd, Load
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.live import LiveCaption, SourceFeed
+from smart_caption_ros.live import SourceFeed
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving import Access, Hub, PageServer, ServingError
 from smart_caption_ros.sources import SourceError, open_source
 from training.command_line import JsonOption, run_command
@@ -179,7 +180,7 @@ def _pass_on(feed: SourceFeed, hub: Hub, seconds: float) -> list[float]:
     end_s = time.monotonic() + seconds
     while (left_s := end_s - time.monotonic()) > 0:
         item = feed.next(min(left_s, 0.1))
-        if isinstance(item, LiveCaption) and item.age_s is not None:
+        if isinstance(item, CaptionRecord) and item.age_s is not None:
             ages_ms.append(1e3 * item.age_s)
             # The browsers compute ages from the time when the frame was read, on the clock that all processes share.
             hub.publish(replace(item, name=repr(item.received_monotonic_s - item.age_s)))

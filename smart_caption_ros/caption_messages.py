@@ -1,17 +1,19 @@
-"""Convert between captions and Caption messages, of the classes of rclpy or of those that rosbags makes."""
+"""Convert between caption records and Caption messages, of the classes of rclpy or of those that rosbags makes."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, Protocol
 
-from smart_caption_ros import captioning
+from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import CaptionStatus, status_of
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, grounding_with
 
 MS_PER_S = 1000.0
 CAPTION_STATUSES = dict(enumerate(CaptionStatus))
 """Status by the number in a message, the constants STATUS_* of Caption.msg."""
+COVERAGE_REASONS = dict(enumerate(CoverageReason))
+"""Reason by the number in a message, the constants REASON_* of Coverage.msg."""
 
 
 class MessageTypes(Protocol):
@@ -27,38 +29,24 @@ class MessageTypes(Protocol):
     GroundedNoun: Any
 
 
-def caption_message(
-    types: MessageTypes,
-    caption: captioning.Caption,
-    header: Any,
-    *,
-    camera: str,
-    min_confidence: float,
-    grounding: Grounding | None = None,
-    coverage_reason: tuple[int, str] = (0, ""),
-) -> Any:
-    """Convert a caption to a message and set its status.
+def to_message(types: MessageTypes, record: CaptionRecord, header: Any) -> Any:
+    """Convert a record to a message.
 
     Args:
         types: the message classes.
-        caption: the caption.
-        header: header of the source image; copied unchanged.
-        camera: name of the camera.
-        min_confidence: captions below it get STATUS_LOW_CONFIDENCE.
-        grounding: nouns and coverage of the caption; None where coverage is off.
-        coverage_reason: why there is no coverage, a constant of Coverage and a sentence; not read where there is one.
+        record: the record.
+        header: header of the source image; copied unchanged, and read in place of the record's stamp and frame.
 
     Returns:
         An instance of ``types.Caption``.
     """
-    status, status_message = status_of(caption, min_confidence)
-    timing = caption.timing
+    caption, grounding, timing = record.caption, record.grounding, record.caption.timing
     return types.Caption(
         format_version=types.Caption.FORMAT_VERSION,
         header=header,
         image_width=caption.image_size[0],
         image_height=caption.image_size[1],
-        camera=camera,
+        camera=record.camera,
         text=caption.text,
         words=[
             types.CaptionWord(text=w.text, log_probability=float(w.log_probability), box=_box(types, w.box_xyxy))
@@ -75,51 +63,43 @@ def caption_message(
             for o in caption.objects
         ],
         nouns=[_noun(types, noun) for noun in grounding.nouns] if grounding else [],
-        coverage=_coverage(types, grounding, *coverage_reason),
+        coverage=_coverage(types, record),
         timing=types.CaptionTiming(
+            age_at_start_ms=(record.age_at_start_s or 0.0) * MS_PER_S,
             preprocess_ms=timing.preprocess_s * MS_PER_S,
             vision_ms=timing.vision_s * MS_PER_S,
             decode_ms=timing.decode_s * MS_PER_S,
+            detection_wait_ms=record.detection_wait_s * MS_PER_S,
             coverage_ms=grounding.time_s * MS_PER_S if grounding else 0.0,
             total_ms=timing.total_s * MS_PER_S,
+            dropped_frames=record.dropped,
             steps=timing.steps,
         ),
         model=caption.model,
         engine=caption.engine,
-        status=getattr(types.Caption, f"STATUS_{status.name}"),
-        status_message=status_message,
+        status=getattr(types.Caption, f"STATUS_{record.status.name}"),
+        status_message=record.status_message,
     )
 
 
-def message_without_text(types: MessageTypes, status: int, status_message: str, header: Any, *, camera: str) -> Any:
-    """Build the message for an image that was not captioned; `status_message` says why."""
-    return types.Caption(
-        format_version=types.Caption.FORMAT_VERSION,
-        header=header,
-        camera=camera,
-        calibrated_confidence=math.nan,
-        coverage=types.Coverage(
-            reason=types.Coverage.REASON_NOT_CAPTIONED, reason_message="the image was not captioned"
-        ),
-        status=status,
-        status_message=status_message,
-    )
+def from_message(message: Any, *, camera: str | None = None, source: str = "") -> CaptionRecord:
+    """Convert a message that has just been received; a stranger's numbers and indices are checked.
 
-
-def caption_of(message: Any) -> captioning.Caption:
-    """Convert a message to a caption, for programs that receive captions and draw them."""
-    timing = message.timing
-    return captioning.Caption(
+    Args:
+        message: the message.
+        camera: name of the camera in the record; None takes that of the message.
+        source: full name of the topic of the message.
+    """
+    timing, coverage = message.timing, message.coverage
+    caption = Caption(
         text=message.text,
-        words=tuple(captioning.Word(w.text, w.log_probability, _xyxy(w.box)) for w in message.words),
+        words=tuple(Word(w.text, w.log_probability, _xyxy(w.box)) for w in message.words),
         score=message.score,
         confidence=message.confidence,
         calibrated_confidence=_finite(message.calibrated_confidence),
-        alternatives=tuple(captioning.Alternative(a.text, a.score) for a in message.alternatives),
-        objects=tuple(
-            captioning.DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box)) for o in message.objects
-        ),
-        timing=captioning.Timing(
+        alternatives=tuple(Alternative(a.text, a.score) for a in message.alternatives),
+        objects=tuple(DetectedObject(o.class_name, o.class_id, o.score, _xyxy(o.box)) for o in message.objects),
+        timing=Timing(
             preprocess_s=timing.preprocess_ms / MS_PER_S,
             vision_s=timing.vision_ms / MS_PER_S,
             decode_s=timing.decode_ms / MS_PER_S,
@@ -130,28 +110,24 @@ def caption_of(message: Any) -> captioning.Caption:
         model=message.model,
         engine=message.engine,
     )
-
-
-def grounding_of(message: Any) -> Grounding:
-    """Convert the nouns and the coverage of a message, for programs that receive captions and draw them."""
-    coverage = message.coverage
-    return Grounding(
-        nouns=tuple(
-            GroundedNoun(
-                noun.noun,
-                noun.lemma,
-                noun.word_index,
-                noun.object_index if 0 <= noun.object_index < len(message.objects) else None,
-                noun.similarity,
-            )
-            for noun in message.nouns
-        ),
-        coverage=_finite(coverage.noun_coverage) if coverage.valid else None,
-        noun_support=_finite(coverage.noun_support) if coverage.valid and message.nouns else None,
-        missed_classes=tuple(coverage.missed_classes),
-        unsupported_nouns=tuple(coverage.unsupported_nouns),
-        out_of_vocabulary_nouns=tuple(coverage.out_of_vocabulary_nouns),
-        time_s=message.timing.coverage_ms / MS_PER_S,
+    reason = COVERAGE_REASONS.get(coverage.reason, CoverageReason.FAILED)
+    return CaptionRecord(
+        caption=caption,
+        camera=message.camera if camera is None else camera,
+        source=source,
+        status=CAPTION_STATUSES.get(message.status, CaptionStatus.ERROR),
+        status_message=message.status_message,
+        stamp_ns=stamp_ns(message.header) or None,
+        frame_id=message.header.frame_id,
+        grounding=_grounding(message, reason),
+        coverage_reason=reason,
+        coverage_message=coverage.reason_message,
+        # Not above 0: the image has no stamp or one of the future, or the node's clock does not run.
+        age_at_start_s=timing.age_at_start_ms / MS_PER_S
+        if timing.age_at_start_ms > 0 and math.isfinite(timing.age_at_start_ms)
+        else None,
+        detection_wait_s=timing.detection_wait_ms / MS_PER_S,
+        dropped=int(timing.dropped_frames),
     )
 
 
@@ -170,19 +146,45 @@ def _noun(types: MessageTypes, noun: GroundedNoun) -> Any:
     )
 
 
-def _coverage(types: MessageTypes, grounding: Grounding | None, reason: int, reason_message: str) -> Any:
+def _coverage(types: MessageTypes, record: CaptionRecord) -> Any:
+    reason = getattr(types.Coverage, f"REASON_{record.coverage_reason.name}")
+    grounding = record.grounding
     if grounding is None or grounding.coverage is None:
-        return types.Coverage(reason=reason, reason_message=reason_message)
+        return types.Coverage(reason=reason, reason_message=record.coverage_message)
     return types.Coverage(
         valid=True,
-        reason=types.Coverage.REASON_NONE if grounding.nouns else types.Coverage.REASON_NO_NOUNS,
-        reason_message="" if grounding.nouns else "the caption has no nouns",
+        reason=reason,
+        reason_message=record.coverage_message,
         noun_coverage=grounding.coverage,
         noun_support=grounding.noun_support or 0.0,
         missed_classes=list(grounding.missed_classes),
         unsupported_nouns=list(grounding.unsupported_nouns),
         out_of_vocabulary_nouns=list(grounding.out_of_vocabulary_nouns),
     )
+
+
+def _grounding(message: Any, reason: CoverageReason) -> Grounding | None:
+    """Convert the nouns and the coverage; a noun of a word that the caption does not have is left out."""
+    coverage, words, objects = message.coverage, len(message.words), len(message.objects)
+    nouns = [
+        GroundedNoun(
+            noun.noun,
+            noun.lemma,
+            noun.word_index,
+            noun.object_index if 0 <= noun.object_index < objects else None,
+            noun.similarity,
+        )
+        for noun in message.nouns
+        if 0 <= noun.word_index < words
+    ]
+    measured = {
+        "noun_coverage": _finite(coverage.noun_coverage),
+        "noun_support": _finite(coverage.noun_support) if nouns else None,
+        "missed_classes": coverage.missed_classes,
+        "unsupported_nouns": coverage.unsupported_nouns,
+        "out_of_vocabulary_nouns": coverage.out_of_vocabulary_nouns,
+    }
+    return grounding_with(nouns, reason, measured if coverage.valid else None, message.timing.coverage_ms / MS_PER_S)
 
 
 def _box(types: MessageTypes, xyxy: tuple[float, ...]) -> Any:

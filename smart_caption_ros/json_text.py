@@ -1,4 +1,4 @@
-"""Values as JSON that every reader takes: no infinity and no NaN, which JSON lacks and messages may hold."""
+"""Values as JSON that every reader takes: no infinity, no NaN and no half of a surrogate pair, which JSON lacks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from typing import Any
 def json_text(value: Any, **settings: Any) -> str:
     """Encode a value as JSON, with null in place of infinity and NaN.
 
+    Half of a surrogate pair, which stands for a byte of a file name that is not UTF-8, is written as `\\udce9`.
+
     Args:
         value: dictionaries, lists, texts, numbers, booleans and None.
         settings: the keyword arguments of :func:`json.dumps`.
     """
     try:
-        return json.dumps(value, allow_nan=False, **settings)
+        text = json.dumps(value, allow_nan=False, **settings)
     except ValueError:
-        return json.dumps(_finite(value), allow_nan=False, **settings)
+        return json.dumps(_valid(value), allow_nan=False, **settings)
+    # Most texts have neither; pairs are written as two escapes, and stay as they are.
+    return text if text.isascii() and "\\ud" not in text else json.dumps(_valid(value), allow_nan=False, **settings)
 
 
 def rounded(value: float | None, digits: int = 4) -> float | None:
@@ -25,9 +29,11 @@ def rounded(value: float | None, digits: int = 4) -> float | None:
     return round(float(value), digits) if value is not None and math.isfinite(value) else None
 
 
-def _finite(value: Any) -> Any:
+def _valid(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {_valid(key): _valid(item) for key, item in value.items()}
+    return [_valid(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,168 +1,86 @@
-"""Between dataclasses and messages nothing gets lost, and every caption gets the status that it earns."""
+"""Between records and messages nothing gets lost, and a stranger's numbers do no harm."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from builtin_interfaces.msg import Time
+from smart_caption_ros.msg import BoundingBox, CaptionWord, Coverage, GroundedNoun
 from smart_caption_ros.msg import Caption as CaptionMessage
-from smart_caption_ros.msg import Coverage
 from std_msgs.msg import Header
 
 from smart_caption_ros import msg
-from smart_caption_ros.caption_messages import (
-    CAPTION_STATUSES,
-    caption_message,
-    caption_of,
-    grounding_of,
-    message_without_text,
-)
-from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
-from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from tests.nodes.fake_captioner import NOTHING_TO_SAY, UNSURE, shade_caption
+from smart_caption_ros.caption_messages import CAPTION_STATUSES, COVERAGE_REASONS, from_message, to_message
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason
+from tests.nodes.fake_captioner import shade_caption
+from tests.records import nearly, records
 
 pytestmark = pytest.mark.needs_ros
 
 HEADER = Header(stamp=Time(sec=1_700_000_000, nanosec=123_456_789), frame_id="left_eye")
-
-float32 = st.floats(allow_nan=False, allow_infinity=False, width=32)
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
-boxes = st.tuples(float32, float32, float32, float32)
-milliseconds = st.integers(0, 10**6).map(lambda ms: ms / 1000)
-captions = st.builds(
-    Caption,
-    text=texts,
-    words=st.lists(st.builds(Word, texts, float32, boxes), max_size=4).map(tuple),
-    score=float32,
-    confidence=float32,
-    calibrated_confidence=st.none() | st.floats(0, 1, width=32),
-    alternatives=st.lists(st.builds(Alternative, texts, float32), max_size=4).map(tuple),
-    timing=st.builds(Timing, milliseconds, milliseconds, milliseconds, milliseconds, st.integers(0, 2**31)),
-    image_size=st.tuples(st.integers(1, 10**4), st.integers(1, 10**4)),
-    model=texts,
-    engine=texts,
-    objects=st.lists(st.builds(DetectedObject, texts, st.integers(-1, 2**31 - 1), float32, boxes), max_size=4).map(
-        tuple
-    ),
-)
+RECORD = CaptionRecord.of(shade_caption(9, 64, 48), camera="left")
 
 
-shares = st.floats(0, 1, width=32)
-names = st.lists(texts, max_size=3).map(tuple)
-groundings = st.builds(
-    Grounding,
-    nouns=st.lists(
-        st.builds(GroundedNoun, texts, texts, st.integers(0, 99), st.none() | st.integers(0, 1), shares), min_size=1
-    ).map(tuple),
-    coverage=shares,
-    noun_support=shares,
-    missed_classes=names,
-    unsupported_nouns=names,
-    out_of_vocabulary_nouns=names,
-    time_s=milliseconds,
-)
+@given(records())
+def test_a_record_comes_back_from_its_message(record: CaptionRecord) -> None:
+    seconds, nanoseconds = divmod(record.stamp_ns or 0, 10**9)
+    header = Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=record.frame_id)
+    message = to_message(msg, record, header)
+    back = from_message(message, source=record.source)
+    kept_aside = {name: getattr(back, name) for name in ("received_s", "received_monotonic_s", "robot", "name", "pose")}
+    assert nearly(back, replace(record, **kept_aside), 1e-3)
+    assert back.stamp_ns == record.stamp_ns
 
 
-@given(groundings)
-def test_nouns_and_coverage_come_back_from_their_message(grounding: Grounding) -> None:
-    caption = shade_caption(9, 64, 48)
-    caption = Caption(**{**vars(caption), "objects": caption.objects * 2})
-    message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0, grounding=grounding)
-    back = grounding_of(message)
-    assert {**vars(back), "time_s": 0} == {**vars(grounding), "time_s": 0}
-    assert back.time_s == pytest.approx(grounding.time_s, abs=1e-3)
-    assert all(
-        (noun.object_index == -1) == (g.object_index is None)
-        for noun, g in zip(message.nouns, grounding.nouns, strict=True)
-    )
-
-
-def test_without_objects_the_nouns_are_there_and_the_coverage_is_not_valid() -> None:
-    nouns = (GroundedNoun("dogs", "dog", 2, None, 0.0),)
-    grounding = Grounding(nouns, None, 0.0, (), ("dog",), (), 0.001)
-    message = caption_message(msg, shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0, grounding=grounding)
-    assert (message.nouns[0].noun, message.nouns[0].object_index) == ("dogs", -1)
-    assert (message.coverage.valid, message.coverage.noun_coverage, message.coverage.unsupported_nouns) == (
-        False,
-        0.0,
-        [],
-    )
-    assert message.timing.coverage_ms == pytest.approx(1)
-    assert grounding_of(message).coverage is None
-
-
-@given(captions)
-def test_a_caption_comes_back_from_its_message(caption: Caption) -> None:
-    message = caption_message(msg, caption, HEADER, camera="left", min_confidence=0.0)
-    back = caption_of(message)
-    assert {**vars(back), "timing": None} == {**vars(caption), "timing": None}
-    assert vars(back.timing) == pytest.approx(vars(caption.timing), abs=1e-3)
-
-
-def test_the_header_and_the_camera_go_into_the_message() -> None:
-    message = caption_message(msg, shade_caption(9, 64, 48), HEADER, camera="left", min_confidence=0.0)
+def test_the_message_has_the_header_as_it_was_and_times_in_milliseconds() -> None:
+    message = to_message(msg, replace(RECORD, age_at_start_s=0.5, detection_wait_s=0.25, dropped=7), HEADER)
     assert message.header == HEADER
-    assert message.camera == "left"
-    assert (message.image_width, message.image_height) == (64, 48)
-    assert message.format_version == CaptionMessage.FORMAT_VERSION
+    assert (message.camera, message.format_version) == ("left", CaptionMessage.FORMAT_VERSION)
+    timing = message.timing
+    found = [timing.age_at_start_ms, timing.preprocess_ms, timing.vision_ms, timing.decode_ms, timing.total_ms]
+    assert found == pytest.approx([500.0, 1.0, 2.0, 3.0, 6.0])
+    assert (timing.detection_wait_ms, timing.dropped_frames, timing.steps) == (250.0, 7, 3)
+    assert from_message(message).age_s == pytest.approx(0.756)
 
 
-def test_times_are_milliseconds_in_the_message() -> None:
-    timing = caption_message(msg, shade_caption(9, 64, 48), HEADER, camera="", min_confidence=0.0).timing
-    assert timing.preprocess_ms == pytest.approx(1.0)
-    assert timing.vision_ms == pytest.approx(2.0)
-    assert timing.decode_ms == pytest.approx(3.0)
-    assert timing.total_ms == pytest.approx(6.0)
-    assert timing.steps == 3
+def test_an_image_that_was_not_captioned_says_why() -> None:
+    record = CaptionRecord.without_caption(CaptionStatus.STALE, "too old", camera="left")
+    message = to_message(msg, record, Header())
+    assert (message.status, message.status_message) == (CaptionMessage.STATUS_STALE, "too old")
+    assert (message.text, len(message.words), message.image_width) == ("", 0, 0)
+    assert math.isnan(message.calibrated_confidence)
+    assert (message.coverage.valid, message.coverage.reason) == (False, Coverage.REASON_NOT_CAPTIONED)
+    back = from_message(message)
+    assert (back.status, back.stamp_ns, back.age_s, back.grounding) == (CaptionStatus.STALE, None, None, None)
+
+
+def test_a_message_of_a_stranger_becomes_a_record_that_is_whole() -> None:
+    message = CaptionMessage(status=99, words=[CaptionWord(text="cup", box=BoundingBox(x1=math.nan))])
+    message.nouns = [GroundedNoun(noun="cup", word_index=0, object_index=5), GroundedNoun(noun="dog", word_index=9)]
+    message.coverage = Coverage(valid=True, reason=99, noun_coverage=math.nan, noun_support=math.inf)
+    message.timing.age_at_start_ms = math.inf
+    message.calibrated_confidence = math.nan
+    record = from_message(message, camera="front")
+    assert (record.camera, record.status, record.age_s) == ("front", CaptionStatus.ERROR, None)
+    assert record.coverage_reason is CoverageReason.FAILED
+    assert record.grounding is not None
+    assert [(noun.text, noun.object_index) for noun in record.grounding.nouns] == [("cup", None)]
+    assert (record.grounding.coverage, record.grounding.noun_support) == (None, None)
+    assert record.caption.calibrated_confidence is None
+    assert CaptionRecord.from_json(record.to_json()).caption.text == ""
 
 
 @pytest.mark.parametrize(
-    ("shade", "min_confidence", "status", "reason"),
-    [
-        (9, 0.0, CaptionMessage.STATUS_OK, ""),
-        (9, 0.7, CaptionMessage.STATUS_OK, ""),
-        (9, 0.9, CaptionMessage.STATUS_LOW_CONFIDENCE, "0.800 is below min_confidence (0.900)"),
-        (UNSURE, 0.5, CaptionMessage.STATUS_LOW_CONFIDENCE, "0.100 is below min_confidence (0.500)"),
-        (NOTHING_TO_SAY, 0.0, CaptionMessage.STATUS_NOTHING_FOUND, "nothing to say"),
-        (NOTHING_TO_SAY, 1.0, CaptionMessage.STATUS_NOTHING_FOUND, "nothing to say"),
-    ],
+    ("kind", "prefix", "numbers"),
+    [(CaptionMessage, "STATUS_", CAPTION_STATUSES), (Coverage, "REASON_", COVERAGE_REASONS)],
 )
-def test_the_status_follows_text_and_confidence(shade: int, min_confidence: float, status: int, reason: str) -> None:
-    caption = shade_caption(shade, 64, 48)
-    message = caption_message(msg, caption, HEADER, camera="", min_confidence=min_confidence)
-    assert message.status == status
-    assert reason in message.status_message
-    assert message.text == caption.text
-
-
-def test_a_sure_caption_of_an_image_without_detail_is_low() -> None:
-    caption = Caption(**{**vars(shade_caption(9, 64, 48)), "shows_detail": False})
-    message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0)
-    assert (message.status, message.text) == (CaptionMessage.STATUS_LOW_CONFIDENCE, caption.text)
-    assert "no detail" in message.status_message
-
-
-def test_a_confidence_that_is_not_a_number_is_low() -> None:
-    caption = Caption(**{**vars(shade_caption(9, 64, 48)), "confidence": math.nan})
-    message = caption_message(msg, caption, HEADER, camera="", min_confidence=0.0)
-    assert message.status == CaptionMessage.STATUS_LOW_CONFIDENCE
-
-
-def test_an_message_without_text_says_why() -> None:
-    message = message_without_text(msg, CaptionMessage.STATUS_STALE, "too old", HEADER, camera="left")
-    assert (message.header, message.camera, message.status) == (HEADER, "left", CaptionMessage.STATUS_STALE)
-    assert (message.status_message, message.text, len(message.words)) == ("too old", "", 0)
-    assert (message.coverage.valid, message.coverage.reason) == (False, Coverage.REASON_NOT_CAPTIONED)
-    assert message.format_version == CaptionMessage.FORMAT_VERSION
-
-
-def test_every_status_has_its_number() -> None:
-    constants = {name for name in dir(CaptionMessage) if name.startswith("STATUS_")}
-    named = {f"STATUS_{status.name}": number for number, status in CAPTION_STATUSES.items()}
-    assert named == {name: getattr(CaptionMessage, name) for name in constants}
+def test_every_status_and_reason_has_its_number(kind: type, prefix: str, numbers: dict[int, CaptionStatus]) -> None:
+    constants = {name: getattr(kind, name) for name in dir(kind) if name.startswith(prefix)}
+    constants.pop("REASON_MESSAGE", None)
+    assert {f"{prefix}{member.name}": number for number, member in numbers.items()} == constants

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.bags.message_types import CAPTION, message_types, typestore
-from smart_caption_ros.caption_messages import caption_message, message_without_text
+from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.captioning import Captioner, EngineError, Timing
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -16,6 +16,7 @@ from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
 from smart_caption_ros.imaging import ImageMessageError
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.sources.bag import DECODERS
 from smart_caption_ros.sources.bag_storage import StoredMessage, one_line
 
@@ -86,22 +87,20 @@ class MessageCaptioner:
             reason = str(error)
             if not isinstance(error, ImageMessageError):
                 reason = f"the engine failed on this image: {reason}"
-            failed = message_without_text(types, types.Caption.STATUS_ERROR, reason, message.header, camera=camera)
+            failed = to_message(
+                types, CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=camera), message.header
+            )
             return _serialised(failed), None, reason
         grounding = replace(ground_caption(self.coverage, caption), time_s=0.0)
-        missing = types.Coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
-        if self._captioner.detector is None:
-            missing = types.Coverage.REASON_DISABLED, "there is no detector"
-        made = caption_message(
-            types,
+        record = CaptionRecord.of(
             replace(caption, timing=Timing(0.0, 0.0, 0.0, 0.0, caption.timing.steps)),
-            message.header,
-            camera=camera,
+            grounding,
+            has_detector=self._captioner.detector is not None,
             min_confidence=_MIN_CONFIDENCE,
-            grounding=grounding,
-            coverage_reason=missing,
+            camera=camera,
         )
-        return _serialised(made), made.text if made.status == types.Caption.STATUS_OK else None, ""
+        made = _serialised(to_message(types, record, message.header))
+        return made, caption.text if record.status is CaptionStatus.OK else None, ""
 
 
 def _serialised(message: Any) -> bytes:

@@ -18,7 +18,8 @@ from smart_caption_ros.captioning.vocabulary import word_starts
 from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging import ImageError, shrink_image
-from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, CaptionStatus, FeedEvent, LiveCaption, LiveImage, NounState
+from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, FeedEvent
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage, NounState
 from smart_caption_ros.viewing import encode_picture
 
 PICTURE_SIDE_PX, JPEG_QUALITY = 320, 75
@@ -74,7 +75,7 @@ class Recorder:
         self.problem = ""
         self.captions, self.used_bytes = log.captions, log.used_bytes
 
-    def take(self, live: LiveCaption) -> bool:
+    def take(self, live: CaptionRecord) -> bool:
         """Write a caption if it has a text with a new meaning; return whether it was written."""
         self.dropped += live.dropped
         if live.status not in _LOGGED or not live.caption.text:
@@ -116,7 +117,7 @@ class Recorder:
         self.problem = ""
         return True
 
-    def _row_of(self, live: LiveCaption) -> LoggedCaption:
+    def _row_of(self, live: CaptionRecord) -> LoggedCaption:
         caption, grounding = live.caption, live.grounding
         nouns = grounding.nouns if grounding is not None else ()
         return LoggedCaption(
@@ -153,7 +154,7 @@ class Recorder:
             picture=self._picture_of(live.image),
         )
 
-    def _picture_of(self, image: LiveImage | None) -> bytes | None:
+    def _picture_of(self, image: LazyImage | None) -> bytes | None:
         """Return a small JPEG; None where there is no image, or a broken one, which must not cost the caption."""
         if image is None or not self._picture_side_px:
             return None
@@ -183,7 +184,7 @@ def record(
     """
     while not (should_stop() or feed.ended):
         item = feed.next(_WAIT_S)
-        if isinstance(item, LiveCaption):
+        if isinstance(item, CaptionRecord):
             recorder.take(item)
         elif item is None:
             recorder.tidy()

@@ -8,12 +8,12 @@ from smart_caption_ros.caption_log.logged_caption import LoggedCaption
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging import decode_image_bytes
-from smart_caption_ros.live import CaptionStatus, LiveCaption, LiveImage, Pose
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, LazyImage, Pose
 
 _NOWHERE = (math.nan,) * 4
 
 
-def live_caption_of(row: LoggedCaption) -> LiveCaption:
+def live_caption_of(row: LoggedCaption) -> CaptionRecord:
     """Return a row as a feed gave it: without the words' probabilities, alternatives and times, which no log keeps.
 
     In rows of version 2 and older the size of the image is unknown, and nothing is framed: the boxes are NaN.
@@ -37,7 +37,7 @@ def live_caption_of(row: LoggedCaption) -> LiveCaption:
     )
     status = next((status for status in CaptionStatus if status.value == row.status), CaptionStatus.OK)
     pose = row.pose
-    return LiveCaption(
+    return CaptionRecord(
         camera=row.camera,
         source=row.robot,
         caption=caption,
@@ -46,14 +46,16 @@ def live_caption_of(row: LoggedCaption) -> LiveCaption:
         stamp_ns=row.stamp_ns or None,
         frame_id=row.frame_id,
         grounding=_grounding_of(row),
-        looked_for_objects=bool(row.objects) or any(noun.supported is not None for noun in row.nouns),
+        coverage_reason=CoverageReason.NONE
+        if row.objects or any(noun.supported is not None for noun in row.nouns)
+        else CoverageReason.DISABLED,
         image=None if row.picture is None else _image_of(row.picture),
         pose=None if pose is None else Pose(pose.frame_id, pose.position, pose.orientation),
     )
 
 
-def _image_of(jpeg: bytes) -> LiveImage:
-    return LiveImage(lambda: decode_image_bytes(jpeg), jpeg)
+def _image_of(jpeg: bytes) -> LazyImage:
+    return LazyImage(lambda: decode_image_bytes(jpeg), jpeg)
 
 
 def _grounding_of(row: LoggedCaption) -> Grounding | None:

@@ -20,7 +20,7 @@ from smart_caption_ros.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from smart_caption_ros.live import LiveCaption
+    from smart_caption_ros.record import CaptionRecord
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,14 @@ def _can_draw() -> bool:
     return sys.stdout.isatty() and not Console().is_dumb_terminal
 
 
-def _print_line(live: LiveCaption) -> None:
+def _print_line(live: CaptionRecord) -> None:
     from smart_caption_ros.live.terminal import caption_line
 
     print(printable(caption_line(live)), flush=True)
 
 
-def _print_json(live: LiveCaption) -> None:
-    from smart_caption_ros.live.json_record import to_json
-
-    print_json(to_json(live), indent=None)
+def _print_json(live: CaptionRecord) -> None:
+    print_json(live.to_json(), indent=None)
 
 
 def _refuse_options_of_sources(options: WatchOptions) -> None:

@@ -7,24 +7,14 @@ the caller, and :func:`smart_caption_ros.nodes.live.standalone_feed` makes the n
     with SourceFeed({"kitchen": open_source("0")}, Captioner.from_bundle()) as feed:
         while not feed.ended:
             match feed.next(timeout_s=1.0):
-                case LiveCaption() as live:
-                    print(live.camera, live.caption.text)
+                case CaptionRecord() as record:
+                    print(record.camera, record.caption.text)
                 case FeedEvent() as event:
                     print(event.camera, event.text)
 """
 
+from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.feed import MAX_CAMERAS, CaptionFeed, FeedError, FeedItem
-from smart_caption_ros.live.live_caption import (
-    CaptionStatus,
-    EventKind,
-    FeedEvent,
-    LiveCaption,
-    LiveImage,
-    NounState,
-    Pose,
-    status_of,
-    without_caption,
-)
 from smart_caption_ros.live.source_feed import SourceFeed, open_cameras
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
 
@@ -32,19 +22,12 @@ __all__ = [
     "MAX_CAMERAS",
     "CameraSummary",
     "CaptionFeed",
-    "CaptionStatus",
     "EventKind",
     "FeedError",
     "FeedEvent",
     "FeedItem",
     "Health",
-    "LiveCaption",
-    "LiveImage",
     "LiveStatistics",
-    "NounState",
-    "Pose",
     "SourceFeed",
     "open_cameras",
-    "status_of",
-    "without_caption",
 ]

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TypeVar
 
 from smart_caption_ros.errors import ExpectedError
-from smart_caption_ros.live.live_caption import EventKind, FeedEvent, LiveCaption
+from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
+from smart_caption_ros.record import CaptionRecord
 
 MAX_CAMERAS = 64
 """Number of cameras that are kept; of more, the one gives way that has been silent for the longest time."""
@@ -20,7 +21,7 @@ CAPACITY = 256
 
 _MAX_IMAGES = 16  # 100 MB at 1080p
 
-FeedItem = LiveCaption | FeedEvent
+FeedItem = CaptionRecord | FeedEvent
 Self = TypeVar("Self", bound="CaptionFeed")
 
 
@@ -165,7 +166,7 @@ class CaptionFeed:
         with self._changed:
             self._statistics.pop(camera, None)
 
-    def add(self, live: LiveCaption) -> None:
+    def add(self, live: CaptionRecord) -> None:
         """Count a caption and pass it on."""
         with self._changed:
             statistics = self._statistics.get(live.camera) or self._add_statistics(live.camera, live.source)
@@ -200,12 +201,12 @@ class CaptionFeed:
             return
         if len(self._items) >= self._capacity:
             oldest = self._items.popleft()
-            if isinstance(oldest, LiveCaption) and oldest.camera in self._statistics:
+            if isinstance(oldest, CaptionRecord) and oldest.camera in self._statistics:
                 self._statistics[oldest.camera].lost += 1
-        if isinstance(item, LiveCaption) and item.image is not None and self._waiting_images() >= _MAX_IMAGES:
+        if isinstance(item, CaptionRecord) and item.image is not None and self._waiting_images() >= _MAX_IMAGES:
             item = replace(item, image=None)
         self._items.append(item)
         self._changed.notify_all()
 
     def _waiting_images(self) -> int:
-        return sum(isinstance(item, LiveCaption) and item.image is not None for item in self._items)
+        return sum(isinstance(item, CaptionRecord) and item.image is not None for item in self._items)

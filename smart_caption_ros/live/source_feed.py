@@ -11,17 +11,10 @@ from pathlib import Path
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import ground_caption
+from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.feed import CaptionFeed, FeedError
-from smart_caption_ros.live.live_caption import (
-    CaptionStatus,
-    EventKind,
-    FeedEvent,
-    LiveCaption,
-    LiveImage,
-    status_of,
-    without_caption,
-)
 from smart_caption_ros.mailbox import Mailbox
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.sources.webcam import Webcam
 
@@ -211,8 +204,9 @@ class SourceFeed(CaptionFeed):
                 turn = self._cameras.index(ready) + 1
                 (frame, since_s), dropped = delivery
                 self._changed.notify_all()
-            live = self._caption(ready, frame)
-            self.add(replace(live, age_s=time.monotonic() - since_s, dropped=dropped))
+            started_s = time.monotonic()
+            record = self._caption(ready, frame)
+            self.add(replace(record, age_at_start_s=started_s - since_s, dropped=dropped))
         super().close("every source has ended")
 
     def _ready(self, turn: int = 0) -> _Camera | None:
@@ -220,29 +214,28 @@ class SourceFeed(CaptionFeed):
         order = self._cameras[turn:] + self._cameras[:turn]
         return next((camera for camera in order if not camera.mailbox.is_empty), None)
 
-    def _caption(self, camera: _Camera, frame: Frame) -> LiveCaption:
-        captioner, grounding = self._captioner, None
+    def _caption(self, camera: _Camera, frame: Frame) -> CaptionRecord:
+        captioner, started_s = self._captioner, time.monotonic()
+        fields = {
+            "camera": camera.name,
+            "source": camera.source.spec,
+            "name": frame.name,
+            "stamp_ns": frame.stamp_ns,
+            "image": LazyImage.of_pixels(frame.image_bgr),
+        }
         try:
             caption = captioner.caption(frame.image_bgr)
-            status, message = status_of(caption, min_confidence=0.0)
-            if self._coverage is not None:
-                grounding = ground_caption(self._coverage, caption)
+            grounding = None if self._coverage is None else ground_caption(self._coverage, caption)
         except Exception as error:  # one frame must not end the feed
             kind = "" if isinstance(error, (EngineError, ValueError)) else f"{type(error).__name__}: "
             height, width = frame.image_bgr.shape[:2]
-            caption = without_caption((width, height), captioner.model, captioner.engine)
-            status, message = CaptionStatus.ERROR, f"cannot caption {camera.source.address_of(frame)}: {kind}{error}"
-        looks = captioner.detector is not None and self._coverage is not None and status is not CaptionStatus.ERROR
-        return LiveCaption(
-            camera=camera.name,
-            source=camera.source.spec,
-            caption=caption,
-            status=status,
-            status_message=message,
-            stamp_ns=frame.stamp_ns,
-            name=frame.name,
-            grounding=grounding,
-            looked_for_objects=looks,
-            coverage_reason="" if looks else "no detector looks for objects",
-            image=LiveImage.of_pixels(frame.image_bgr),
-        )
+            return CaptionRecord.without_caption(
+                CaptionStatus.ERROR,
+                f"cannot caption {camera.source.address_of(frame)}: {kind}{error}",
+                image_size=(width, height),
+                model=captioner.model,
+                engine=captioner.engine,
+                total_s=time.monotonic() - started_s,
+                **fields,
+            )
+        return CaptionRecord.of(caption, grounding, has_detector=captioner.detector is not None, **fields)

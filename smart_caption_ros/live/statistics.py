@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smart_caption_ros.live.live_caption import CaptionStatus, LiveCaption
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.time_window import TimeWindow
 
 WINDOW_S = 30.0
@@ -33,7 +33,7 @@ class CameraSummary:
     """A camera at one moment.
 
     Attributes:
-        camera: name, as :attr:`LiveCaption.camera`.
+        camera: name, as :attr:`CaptionRecord.camera`.
         source: full name of the topic, or the source as the user named it.
         is_online: whether captions can come: the topic has a publisher, the source has not ended.
         captions: captions received, of any status.
@@ -41,7 +41,7 @@ class CameraSummary:
         dropped: images that newer ones replaced before they were captioned.
         lost: captions that the consumer of the feed took too late.
         rate_hz: captions a second in the last :data:`WINDOW_S` seconds.
-        age_p50_s: median age of those captions, see :attr:`LiveCaption.age_s`; None without any.
+        age_p50_s: median age of those captions, see :attr:`CaptionRecord.age_s`; None without any.
         age_p95_s: their 95th percentile.
         last_received_monotonic_s: when the last one was received, by :func:`time.monotonic`; None before the first.
         health: what the diagnostics say.
@@ -84,7 +84,7 @@ class LiveStatistics:
         self._has_captions = False
         self._ages_s: TimeWindow[float | None] = TimeWindow(WINDOW_S)
 
-    def add(self, live: LiveCaption) -> None:
+    def add(self, live: CaptionRecord) -> None:
         """Count a caption."""
         self._by_status[live.status] += 1
         self._dropped += live.dropped

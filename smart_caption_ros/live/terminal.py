@@ -19,9 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from smart_caption_ros.captioning.vocabulary import word_starts
+from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.feed import CaptionFeed, FeedItem
-from smart_caption_ros.live.live_caption import CaptionStatus, EventKind, FeedEvent, LiveCaption, NounState
 from smart_caption_ros.live.statistics import CameraSummary, Health
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, NounState
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 
@@ -79,7 +80,7 @@ def print_lines(
     feed: CaptionFeed,
     *,
     count: int | None = None,
-    out: Callable[[LiveCaption], object],
+    out: Callable[[CaptionRecord], object],
     report: Callable[[str], object],
 ) -> None:
     """Print one line for each caption until the feed ends.
@@ -97,7 +98,7 @@ def print_lines(
     explain_s = time.monotonic() + _EXPLAIN_AFTER_S
     while not feed.ended and (count is None or printed < count):
         item = feed.next(0.5)
-        if isinstance(item, LiveCaption):
+        if isinstance(item, CaptionRecord):
             out(item)
             printed += 1
         elif isinstance(item, FeedEvent) and item.kind not in _QUIET:
@@ -108,7 +109,7 @@ def print_lines(
                 report(f"waiting for {'; '.join(visible(sentence, 400) for sentence in feed.waiting_for)}")
 
 
-def caption_line(live: LiveCaption) -> str:
+def caption_line(live: CaptionRecord) -> str:
     """Return a caption on a line: time, camera, the caption with its marks, and the figures in parentheses."""
     figures = _figures(live).plain
     return f"{_clock_time(live)} {visible(live.camera, 60)}: {_caption(live).plain}{f' ({figures})' if figures else ''}"
@@ -127,10 +128,10 @@ def add_line(lines: deque[RepeatedLine], item: FeedItem) -> None:
 
     Captions say the same if their words, the marks of their nouns and their status are equal.
     """
-    if isinstance(item, LiveCaption):
+    if isinstance(item, CaptionRecord):
         item = replace(item, image=None)  # images would fill the memory
         last = next((line for line in lines if line.item.camera == item.camera), None)
-        if last is not None and isinstance(last.item, LiveCaption) and _caption(last.item) == _caption(item):
+        if last is not None and isinstance(last.item, CaptionRecord) and _caption(last.item) == _caption(item):
             last.item, last.count = item, last.count + 1
             return
     lines.appendleft(RepeatedLine(item))
@@ -141,7 +142,7 @@ def view(feed: CaptionFeed, lines: deque[RepeatedLine]) -> Group:
     title = f"smart-caption watch  {datetime.now():%H:%M:%S}  Ctrl-C ends  {visible(feed.description)}"
     parts: list[Table | Text] = [Text(title, "reverse", no_wrap=True, overflow="ellipsis")]
     parts.append(_camera_table(feed.cameras, time.monotonic()))
-    captions = [line.item for line in lines if isinstance(line.item, LiveCaption)]
+    captions = [line.item for line in lines if isinstance(line.item, CaptionRecord)]
     if captions:
         newest = max(captions, key=lambda live: live.received_monotonic_s)
         parts += [Text(), _caption(newest), _objects(newest), _figures(newest), Text()]
@@ -187,7 +188,7 @@ def _line(shown: RepeatedLine) -> Text:
     line.append(f"{_clock_time(item)} {visible(item.camera or '', _MAX_WORD)} ", _DIM)
     if shown.count > 1:
         line.append(f"x {shown.count} ", _DIM)
-    if isinstance(item, LiveCaption):
+    if isinstance(item, CaptionRecord):
         line.append_text(_caption(item))
     else:
         style = {EventKind.ERROR: "bold red", EventKind.GONE: "yellow"}.get(item.kind, _DIM)
@@ -195,7 +196,7 @@ def _line(shown: RepeatedLine) -> Text:
     return line
 
 
-def _caption(live: LiveCaption) -> Text:
+def _caption(live: CaptionRecord) -> Text:
     """Return the caption with its nouns marked; what became of the image where there is none."""
     style = _STATUS_STYLES.get(live.status, "")
     if not live.caption.text:
@@ -221,11 +222,11 @@ def _caption(live: LiveCaption) -> Text:
     return text
 
 
-def _objects(live: LiveCaption) -> Text:
+def _objects(live: CaptionRecord) -> Text:
     """Return the detected objects with their scores; a mark says which of them the caption names and misses."""
     objects = live.caption.objects
     if not live.looked_for_objects:
-        reason = f" ({visible(live.coverage_reason)})" if live.coverage_reason else ""
+        reason = f" ({visible(live.coverage_message)})" if live.coverage_message else ""
         return Text(f"objects: not known{reason}", _DIM)
     named = {noun.object_index for noun in live.grounding.nouns} if live.grounding is not None else set()
     missed = live.grounding.missed_classes if live.grounding is not None else ()
@@ -239,7 +240,7 @@ def _objects(live: LiveCaption) -> Text:
     return text
 
 
-def _figures(live: LiveCaption) -> Text:
+def _figures(live: CaptionRecord) -> Text:
     """Return confidence, calibrated confidence, coverage, noun support and times of a caption on a line."""
     caption, grounding, parts = live.caption, live.grounding, []
     if caption.text:

@@ -10,7 +10,7 @@ from rclpy.node import Node
 from rclpy.time import Time
 from std_msgs.msg import Header
 
-from smart_caption_ros.live import Pose
+from smart_caption_ros.record import Pose
 
 TOLERANCE_S = 1.0
 """A pose this long before or after the image is good enough where tf2 has none of its time."""

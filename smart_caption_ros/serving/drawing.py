@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from smart_caption_ros.caption_log.times import local_time
 from smart_caption_ros.imaging import decode_image_bytes
-from smart_caption_ros.live import LiveCaption
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 
-def drawn_jpeg(live: LiveCaption, picture: bytes) -> bytes:
+def drawn_jpeg(live: CaptionRecord, picture: bytes) -> bytes:
     """Draw a caption on its frame.
 
     Args:

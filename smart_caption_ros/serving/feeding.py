@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, LiveCaption
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.hub import Hub
 from smart_caption_ros.serving.page_json import status_json
 
@@ -32,7 +33,7 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
             time.sleep(_WAIT_S)
         else:
             item = feed.next(_WAIT_S)
-        if isinstance(item, LiveCaption):
+        if isinstance(item, CaptionRecord):
             hub.publish(item)
         elif isinstance(item, FeedEvent) and item.camera is not None and item.kind is not EventKind.DIAGNOSTICS:
             # The newest of them; that a camera has come back makes what was wrong with it the past. The statistics have

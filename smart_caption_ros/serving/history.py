@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from smart_caption_ros.live import LiveCaption
+from smart_caption_ros.record import CaptionRecord
 
 SPAN_S = 120.0
 PERIOD_S = 1.0
@@ -26,7 +26,7 @@ class Moment:
     """
 
     number: int
-    live: LiveCaption
+    live: CaptionRecord
     picture: bytes | None
 
 
@@ -38,7 +38,7 @@ class History:
         self._bytes = 0
         self._due_s: dict[str, float] = {}
 
-    def is_due(self, live: LiveCaption) -> bool:
+    def is_due(self, live: CaptionRecord) -> bool:
         """Return whether a caption is to be kept, and count it as kept then."""
         if live.received_monotonic_s < self._due_s.get(live.camera, 0.0):
             return False

@@ -16,8 +16,9 @@ from typing import Any
 import cv2
 
 from smart_caption_ros.imaging import ImageError, shrink_image
-from smart_caption_ros.live import MAX_CAMERAS, LiveCaption
+from smart_caption_ros.live import MAX_CAMERAS
 from smart_caption_ros.mailbox import Mailbox
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.drawing import drawn_jpeg
 from smart_caption_ros.serving.history import History, Moment
 from smart_caption_ros.serving.outbox import Outbox
@@ -42,7 +43,7 @@ class _Shown:
     """A caption as the browsers get it; encoded once, when the first of them needs it."""
 
     number: int
-    live: LiveCaption
+    live: CaptionRecord
     picture: asyncio.Future[bytes | None] | None = None
     """The JPEG of the frame, the same for all browsers; None before the first of them asks."""
 
@@ -80,7 +81,7 @@ class Hub:
         self.pictures_encoded = 0
         """Number of frames that were encoded, because a browser asked for them."""
         self._description = description
-        self._inboxes: dict[str, Mailbox[LiveCaption]] = {}
+        self._inboxes: dict[str, Mailbox[CaptionRecord]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cameras: dict[str, _Camera] = {}
         self._history = History()
@@ -95,7 +96,7 @@ class Hub:
         """Number of open streams."""
         return len(self._outboxes)
 
-    def publish(self, live: LiveCaption) -> None:
+    def publish(self, live: CaptionRecord) -> None:
         """Pass a caption on; one of the same camera that the event loop has not taken yet gives way."""
         inbox = self._inboxes.setdefault(live.camera, Mailbox())
         if inbox.put(live):
@@ -192,7 +193,7 @@ class Hub:
             return None
         return to_json(caption_json(moment.live, number, f"frames/{number}.jpg" if moment.picture else None))
 
-    def _caption(self, number: int) -> LiveCaption | None:
+    def _caption(self, number: int) -> CaptionRecord | None:
         if (moment := self._history.get(number)) is not None:
             return moment.live
         kept = (camera.pictures.get(number) for camera in self._cameras.values())
@@ -230,7 +231,7 @@ class Hub:
             except RuntimeError:  # the loop was closed in between
                 logger.debug("the server has stopped")
 
-    def _deliver(self, inbox: Mailbox[LiveCaption]) -> None:
+    def _deliver(self, inbox: Mailbox[CaptionRecord]) -> None:
         """Pass the newest caption of a camera to all browsers."""
         if (delivery := inbox.take()) is None:
             return
@@ -267,7 +268,7 @@ def _key(camera: str) -> str:
     return f"camera {camera}"
 
 
-def _encode(live: LiveCaption) -> bytes | None:
+def _encode(live: CaptionRecord) -> bytes | None:
     """Encode a frame as JPEG; None where it cannot be decoded."""
     assert live.image is not None
     try:

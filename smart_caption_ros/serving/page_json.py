@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.json_text import json_text, rounded
-from smart_caption_ros.live import MAX_CAMERAS, CameraSummary, CaptionStatus, Health, LiveCaption
+from smart_caption_ros.live import MAX_CAMERAS, CameraSummary, Health
+from smart_caption_ros.record import CaptionRecord
 
 _COUNTS = {
     word: count
@@ -18,61 +18,24 @@ _COUNTS = {
 _UNWELL = (Health.WARNING, Health.ERROR)
 
 
-def caption_json(live: LiveCaption, number: int, picture: str | None) -> dict[str, Any]:
-    """Convert a caption to JSON values: boxes in pixels, durations in milliseconds.
+def caption_json(record: CaptionRecord, number: int, picture: str | None) -> dict[str, Any]:
+    """Return the JSON of a record with what the page needs beside it.
 
-    `received_s` is a time of the server's :func:`time.monotonic`, as `now_s` of the event `hello`.
+    `received_monotonic` is a time of the server's :func:`time.monotonic`, as `now_s` of the event `hello`;
+    `named_objects` has the indices of the objects that each noun names, first the one that it was matched with.
 
     Args:
-        live: the caption.
+        record: the caption.
         number: distinguishes this caption from all others of the server.
         picture: address of its frame; None if there is none.
     """
-    caption, grounding = live.caption, live.grounding
-    captioned = live.status not in (CaptionStatus.ERROR, CaptionStatus.STALE)
+    nouns = record.grounding.nouns if record.grounding else ()
     return {
-        "camera": live.camera,
-        "source": live.source,
-        "name": live.name,
+        **record.to_json(),
         "number": number,
-        "received_s": round(live.received_monotonic_s, 2),
         "picture": picture,
-        "size": list(caption.image_size),
-        "status": live.status.value,
-        "message": live.status_message,
-        "text": caption.text,
-        "words": [
-            {"text": word.text, "probability": _probability(word.log_probability), "box": _box(word.box_xyxy)}
-            for word in caption.words
-        ]
-        or [{"text": text, "probability": None, "box": None} for text in caption.text.split()],
-        "nouns": [
-            {
-                "first": noun.word_index,
-                "count": len(noun.text.split()),
-                "object": noun.object_index,
-                "objects": _named_objects(live, noun),
-                "state": live.state_of(noun).value,
-            }
-            for noun in (grounding.nouns if grounding else ())
-        ],
-        "objects": [
-            {"name": item.class_name, "score": rounded(item.score), "box": _box(item.box_xyxy)}
-            for item in caption.objects
-        ],
-        "score": rounded(caption.score) if captioned else None,
-        "alternatives": [{"text": other.text, "score": rounded(other.score)} for other in caption.alternatives],
-        "confidence": rounded(caption.confidence) if captioned else None,
-        "calibrated_confidence": rounded(caption.calibrated_confidence),
-        "coverage": {
-            "value": rounded(grounding.coverage) if grounding else None,
-            "noun_support": rounded(grounding.noun_support) if grounding else None,
-            "missed_classes": list(grounding.missed_classes) if grounding else [],
-            "reason": live.coverage_reason,
-        },
-        "age_ms": None if live.age_s is None else rounded(1e3 * live.age_s),
-        "total_ms": rounded(1e3 * caption.timing.total_s) if captioned else None,
-        "model": caption.model,
+        "received_monotonic": round(record.received_monotonic_s, 2),
+        "named_objects": [_named_objects(record, noun) for noun in nouns],
     }
 
 
@@ -124,33 +87,24 @@ def _health_note(camera: CameraSummary) -> str:
     return camera.health_message if camera.health in _UNWELL else ""
 
 
-def _named_objects(live: LiveCaption, noun: GroundedNoun) -> list[int]:
+def _named_objects(record: CaptionRecord, noun: GroundedNoun) -> list[int]:
     """Return the indices of the objects that a noun names, first the one that it was matched with.
 
     A plural names as many objects of the class as the number before it says ("two bottles"), without one all of them.
     """
     if noun.object_index is None:
         return []
-    objects, words = live.caption.objects, live.caption.words
+    objects, words = record.caption.objects, record.caption.words
     first = objects[noun.object_index]
     indices = [noun.object_index]
     if noun.lemma.lower() != noun.text.lower():
         indices += [
             index for index, item in enumerate(objects) if item.class_name == first.class_name and item is not first
         ]
-    others = {other.word_index for other in live.grounding.nouns} if live.grounding else set()
+    others = {other.word_index for other in record.grounding.nouns} if record.grounding else set()
     for index in range(noun.word_index - 1, max(noun.word_index - 4, -1), -1):
         if index in others or index >= len(words):
             break
         if (count := _COUNTS.get(words[index].text.lower())) is not None:
             return indices[:count]
     return indices
-
-
-def _probability(log_probability: float) -> float | None:
-    return rounded(math.exp(min(log_probability, 0.0)))
-
-
-def _box(box_xyxy: Sequence[float]) -> list[float] | None:
-    box = [rounded(edge) for edge in box_xyxy]
-    return None if None in box else [round(edge, 1) for edge in box if edge is not None]

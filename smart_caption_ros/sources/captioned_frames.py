@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.caption_json import FORMAT, caption_record
 from smart_caption_ros.captioning import Caption, Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.sources import Frame, FrameSource, SkippedFrame, SourceError, open_source
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
 from smart_caption_ros.viewing import write_picture
@@ -120,12 +120,15 @@ def _unread(source: FrameSource, skipped: SkippedFrame) -> CaptionedFrame:
 
 
 def to_json(captioned: CaptionedFrame) -> dict[str, Any]:
-    """Convert to JSON values: the record of the caption, or an error in its place."""
-    origin = {"format": FORMAT, "image": captioned.address}
+    """Convert to JSON values: the record of the caption, with the status "error" where there is none."""
+    frame = captioned.frame
+    fields: dict[str, Any] = {
+        "name": captioned.address,
+        "stamp_ns": None if frame is None else frame.stamp_ns,
+    }
     if captioned.caption is None:
-        return {**origin, "error": captioned.error}
-    record = caption_record(captioned.caption, captioned.grounding)
-    return {**origin, **record, "shows_detail": captioned.caption.shows_detail}
+        return CaptionRecord.without_caption(CaptionStatus.ERROR, captioned.error, **fields).to_json()
+    return CaptionRecord.of(captioned.caption, captioned.grounding, **fields).to_json()
 
 
 class OverlayFolder:

@@ -15,15 +15,8 @@ from smart_caption_ros.caption_log.recording import Recorder, record
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.errors import ImageError
-from smart_caption_ros.live import (
-    CaptionFeed,
-    CaptionStatus,
-    EventKind,
-    FeedEvent,
-    LiveCaption,
-    LiveImage,
-    Pose,
-)
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, LazyImage, Pose
 from tests.caption_log.rows import START_NS
 
 
@@ -33,7 +26,7 @@ def log(tmp_path: Path) -> Iterator[CaptionLog]:
         yield opened
 
 
-def live(text: str, *lemmas: str, **fields: Any) -> LiveCaption:
+def live(text: str, *lemmas: str, **fields: Any) -> CaptionRecord:
     """A caption whose first noun names the only object."""
     caption = Caption(
         text=text,
@@ -50,8 +43,8 @@ def live(text: str, *lemmas: str, **fields: Any) -> LiveCaption:
     nouns = tuple(GroundedNoun(lemma, lemma, 0, None if place else 0, 1.0) for place, lemma in enumerate(lemmas))
     grounding = Grounding(nouns, 0.5, 1.0, (), (), (), 0.001)
     values: dict[str, Any] = {"camera": "front", "received_s": START_NS / 1e9, "stamp_ns": START_NS}
-    values |= {"grounding": grounding, "looked_for_objects": True}
-    return LiveCaption(source="/caption", caption=caption, **{**values, **fields})
+    values |= {"grounding": grounding, "coverage_reason": CoverageReason.NONE}
+    return CaptionRecord(source="/caption", caption=caption, **{**values, **fields})
 
 
 def rows_of(log: CaptionLog) -> list[LoggedCaption]:
@@ -60,7 +53,7 @@ def rows_of(log: CaptionLog) -> list[LoggedCaption]:
 
 
 def test_a_row_has_what_the_caption_has(log: CaptionLog) -> None:
-    image = LiveImage.of_pixels(np.full((400, 800, 3), 90, np.uint8))
+    image = LazyImage.of_pixels(np.full((400, 800, 3), 90, np.uint8))
     pose = Pose("map", (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0))
     assert Recorder(log, robot="robot7").take(live("a cup by a door", "cup", "door", image=image, pose=pose))
     (row,) = rows_of(log)
@@ -140,12 +133,12 @@ def test_a_broken_image_does_not_cost_the_caption(log: CaptionLog) -> None:
     def decode() -> Any:
         raise ImageError("not an image")
 
-    assert Recorder(log).take(live("a cup", "cup", image=LiveImage(decode)))
+    assert Recorder(log).take(live("a cup", "cup", image=LazyImage(decode)))
     assert rows_of(log)[0].picture is None
 
 
 def test_without_pictures_no_image_is_decoded(log: CaptionLog) -> None:
-    image = LiveImage(lambda: pytest.fail("decoded"))
+    image = LazyImage(lambda: pytest.fail("decoded"))
     assert Recorder(log, picture_side_px=0).take(live("a cup", "cup", image=image))
 
 

@@ -13,7 +13,7 @@ from smart_caption_ros.caption_log.recording import Recorder
 from smart_caption_ros.caption_log.replay import live_caption_of
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import LiveCaption, LiveImage, Pose
+from smart_caption_ros.record import CaptionRecord, CoverageReason, LazyImage, Pose
 from tests.caption_log.rows import full_row
 
 NAN_BOX = (math.nan, 0.0, 1.0, 1.0)
@@ -22,7 +22,7 @@ OBJECTS = (
     DetectedObject("cup", 2, 0.8, (1.0, 2.0, 30.0, 40.0)),
     DetectedObject("dog", 3, 0.7, (5.0, 6.0, 70.0, 80.0)),
 )
-LIVE = LiveCaption(
+LIVE = CaptionRecord(
     camera="front",
     source="/caption",
     caption=Caption(
@@ -54,13 +54,13 @@ LIVE = LiveCaption(
         (),
         0.0,
     ),
-    looked_for_objects=True,
-    image=LiveImage.of_pixels(np.full((720, 1280, 3), 90, np.uint8)),
+    coverage_reason=CoverageReason.NONE,
+    image=LazyImage.of_pixels(np.full((720, 1280, 3), 90, np.uint8)),
     pose=Pose("map", (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0)),
 )
 
 
-def written(live: LiveCaption, folder: Path) -> LoggedCaption:
+def written(live: CaptionRecord, folder: Path) -> LoggedCaption:
     with CaptionLog(folder / "log.db") as log:
         assert Recorder(log).take(live)
         with LogReader(log.path) as reader:

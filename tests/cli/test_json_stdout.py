@@ -98,8 +98,8 @@ def test_a_command_prints_one_json_value_and_nothing_else(outputs: dict[str, str
 def test_records_of_captions_have_named_fields_and_a_format(outputs: dict[str, str]) -> None:
     described, missing = map(json.loads, outputs["describe"].splitlines())
     (watched,) = map(json.loads, outputs["watch"].splitlines())
-    assert described["format"] == missing["format"] == watched["format"] == 2
-    assert "no file or folder" in missing["error"]
+    assert described["format"] == missing["format"] == watched["format"] == 3
+    assert "no file or folder" in missing["status_message"]
     for record in (described, watched):
         for word in record["words"]:
             assert word.keys() == {"text", "log_probability", "box_xyxy"}

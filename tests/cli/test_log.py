@@ -12,7 +12,8 @@ import pytest
 from typer.testing import Result
 
 from smart_caption_ros.caption_log import CaptionLog, LoggedObject
-from smart_caption_ros.live import CaptionStatus, EventKind, FeedEvent
+from smart_caption_ros.live import EventKind, FeedEvent
+from smart_caption_ros.record import CaptionStatus
 from tests.caption_log.rows import at, row
 from tests.caption_log.test_recording import live
 

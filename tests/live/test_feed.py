@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from smart_caption_ros.live import (
-    MAX_CAMERAS,
-    CaptionFeed,
-    CaptionStatus,
-    EventKind,
-    FeedError,
-    FeedEvent,
-    Health,
-    LiveCaption,
-    LiveImage,
-    LiveStatistics,
-    without_caption,
-)
+from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedError, FeedEvent, Health, LiveStatistics
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
 
 
-def live(camera: str = "front", *, at_s: float | None = None, **fields: object) -> LiveCaption:
+def live(camera: str = "front", *, at_s: float | None = None, **fields: object) -> CaptionRecord:
     at_s = time.monotonic() if at_s is None else at_s
-    return LiveCaption(camera, f"/{camera}", without_caption(), received_monotonic_s=at_s, **fields)  # type: ignore[arg-type]
+    values = {"camera": camera, "source": f"/{camera}", "received_monotonic_s": at_s, **fields}
+    return replace(CaptionRecord.without_caption(CaptionStatus.OK, ""), **values)  # type: ignore[arg-type]
 
 
 def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_are_counted() -> None:
@@ -54,10 +45,10 @@ def test_of_more_cameras_than_are_kept_the_one_gives_way_that_has_been_silent_fo
 
 def test_images_that_wait_do_not_fill_the_memory() -> None:
     buffer = CaptionFeed()
-    image = LiveImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
+    image = LazyImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
     for _ in range(100):
         buffer.add(live(image=image))
-    kept = [item.image is not None for _ in range(100) if isinstance(item := buffer.next(0), LiveCaption)]
+    kept = [item.image is not None for _ in range(100) if isinstance(item := buffer.next(0), CaptionRecord)]
     assert len(kept) == 100
     assert kept == [True] * 16 + [False] * 84
 
@@ -129,7 +120,7 @@ def test_a_closed_feed_gives_what_is_left_and_then_its_failure() -> None:
     buffer.add(live())
     buffer.close("the end", FeedError("of another type"))
     buffer.add(live())
-    assert isinstance(buffer.next(0), LiveCaption)
+    assert isinstance(buffer.next(0), CaptionRecord)
     assert buffer.next(0).kind is EventKind.ENDED  # type: ignore[union-attr]
     assert buffer.ended
     with pytest.raises(FeedError, match="of another type"):
@@ -140,7 +131,7 @@ def test_statistics_count_statuses_drops_and_ages_of_the_last_seconds() -> None:
     statistics = LiveStatistics("front", "/front")
     for second in range(100):
         status = CaptionStatus.STALE if second % 10 == 0 else CaptionStatus.OK
-        statistics.add(live(at_s=second, age_s=second / 1000, status=status, dropped=2))
+        statistics.add(live(at_s=second, age_at_start_s=second / 1000, status=status, dropped=2))
     summary = statistics.summary(99.0)
     assert (summary.captions, summary.dropped) == (100, 200)
     assert summary.by_status == {CaptionStatus.OK: 90, CaptionStatus.STALE: 10}

@@ -10,11 +10,12 @@ import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.live import CaptionStatus, EventKind, FeedEvent, LiveCaption, NounState, SourceFeed, open_cameras
+from smart_caption_ros.live import EventKind, FeedEvent, SourceFeed, open_cameras
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, NounState
 from smart_caption_ros.sources import Frame, FrameSource, SourceError
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, FakeCaptioner, FakeCoverage, painted
 
-FakeItem = LiveCaption | FeedEvent
+FakeItem = CaptionRecord | FeedEvent
 
 
 class Recording(FrameSource):
@@ -50,8 +51,8 @@ def items_of(feed: SourceFeed) -> list[FakeItem]:
     return items
 
 
-def captions_of(items: list[FakeItem]) -> list[LiveCaption]:
-    return [item for item in items if isinstance(item, LiveCaption)]
+def captions_of(items: list[FakeItem]) -> list[CaptionRecord]:
+    return [item for item in items if isinstance(item, CaptionRecord)]
 
 
 def test_every_photograph_of_a_folder_is_captioned_and_a_broken_one_is_an_error_in_its_place(tmp_path: Path) -> None:

@@ -14,14 +14,16 @@ from rich.console import Console
 
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import CaptionFeed, CaptionStatus, EventKind, FeedEvent, Health, LiveCaption, LiveImage
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, Health
 from smart_caption_ros.live.terminal import RepeatedLine, add_line, caption_line, view
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, LazyImage
 
+MEASURED, UNKNOWN = CoverageReason.NONE, CoverageReason.DISABLED
 BOX = (0.0, 0.0, 10.0, 10.0)
 ATTACK = "\x1b]0;title\x07\x1b[2J\x9b5A\r\n\tcup\u202e\u2028 \x00"
 
 
-def caption(text: str = "the dog 's red cup on a table", camera: str = "front", **fields: object) -> LiveCaption:
+def caption(text: str = "the dog 's red cup on a table", camera: str = "front", **fields: object) -> CaptionRecord:
     """The dog is supported, and the cup, a noun of two words, is not."""
     words = text.split()
     objects = (DetectedObject("dog", 1, 0.91, BOX), DetectedObject("chair", 2, 0.5, BOX))
@@ -31,8 +33,14 @@ def caption(text: str = "the dog 's red cup on a table", camera: str = "front", 
         text.replace(" 's", "'s"), tuple(Word(word, -0.1, BOX) for word in words), -1.0, 0.76, (),
         Timing(0.001, 0.002, 0.003, 0.055, 8), (64, 48), "tiny", "engine", objects, 0.62,
     )  # fmt: skip
-    live = LiveCaption(
-        camera, f"/{camera}", made, received_s=1.7e9, grounding=grounding, looked_for_objects=True, age_s=0.085
+    live = CaptionRecord(
+        made,
+        camera,
+        f"/{camera}",
+        received_s=1.7e9,
+        grounding=grounding,
+        coverage_reason=MEASURED,
+        age_at_start_s=0.029,
     )
     return replace(live, **fields)  # type: ignore[arg-type]
 
@@ -41,17 +49,17 @@ class Feed(CaptionFeed):
     description, waiting_for = "domain 7", (f"a publisher of /caption{ATTACK}",)
 
 
-def lines_of(*items: LiveCaption | FeedEvent) -> deque[RepeatedLine]:
+def lines_of(*items: CaptionRecord | FeedEvent) -> deque[RepeatedLine]:
     lines: deque[RepeatedLine] = deque()
     for item in items:
         add_line(lines, item)
     return lines
 
 
-def shown(*items: LiveCaption | FeedEvent, width: int = 80, height: int = 24, feed: CaptionFeed | None = None) -> str:
+def shown(*items: CaptionRecord | FeedEvent, width: int = 80, height: int = 24, feed: CaptionFeed | None = None) -> str:
     feed = feed or Feed()
     for item in items:
-        if isinstance(item, LiveCaption):
+        if isinstance(item, CaptionRecord):
             feed.add(item)
     console = Console(file=io.StringIO(), width=width, height=height)
     console.print(view(feed, lines_of(*items)))
@@ -59,7 +67,7 @@ def shown(*items: LiveCaption | FeedEvent, width: int = 80, height: int = 24, fe
 
 
 def test_cameras_the_newest_caption_and_the_lines_before_it_are_shown() -> None:
-    page = shown(caption(dropped=12), caption("a floor", "rear", grounding=None, looked_for_objects=False), caption())
+    page = shown(caption(dropped=12), caption("a floor", "rear", grounding=None, coverage_reason=UNKNOWN), caption())
     lines = page.splitlines()
     assert lines[0].startswith("smart-caption watch ")
     assert lines[0].endswith("Ctrl-C ends  domain 7")
@@ -71,7 +79,7 @@ def test_cameras_the_newest_caption_and_the_lines_before_it_are_shown() -> None:
     assert lines[6].rstrip() == "objects: +dog 0.91  -chair 0.50"
     assert "front x 2 the +dog's ?red cup on a table" in page
     assert "rear a floor" in page
-    assert "objects: not known" in shown(caption(looked_for_objects=False))
+    assert "objects: not known" in shown(caption(coverage_reason=UNKNOWN))
 
 
 def test_without_captions_the_view_says_what_it_waits_for() -> None:
@@ -81,12 +89,15 @@ def test_without_captions_the_view_says_what_it_waits_for() -> None:
 @settings(max_examples=30)
 @given(st.integers(1, 120), st.text(max_size=60), st.text(min_size=1, max_size=30), st.integers(0, 5))
 def test_nothing_from_outside_moves_the_cursor(width: int, text: str, camera: str, cameras: int) -> None:
-    items: list[LiveCaption | FeedEvent] = [
-        caption(f"{text} {ATTACK}", f"{camera}{number}", coverage_reason=text) for number in range(cameras)
+    items: list[CaptionRecord | FeedEvent] = [
+        caption(f"{text} {ATTACK}", f"{camera}{number}", coverage_message=text) for number in range(cameras)
     ]
     items.append(FeedEvent(EventKind.ERROR, f"{text}{ATTACK}", camera))
     items.append(caption("", camera, status=CaptionStatus.ERROR, status_message=ATTACK + text))
-    for page in [shown(*items, width=width), *(caption_line(item) for item in items if isinstance(item, LiveCaption))]:
+    for page in [
+        shown(*items, width=width),
+        *(caption_line(item) for item in items if isinstance(item, CaptionRecord)),
+    ]:
         assert all(character.isprintable() for line in page.split("\n") for character in line)
 
 
@@ -95,7 +106,7 @@ def test_marks_are_there_without_colours() -> None:
     assert caption_line(caption()).endswith(
         "(confidence 0.76  calibrated 0.62  coverage 0.50  support 0.25  age 85 ms  work 55 ms)"
     )
-    assert "the dog's red cup" in caption_line(caption(looked_for_objects=False))
+    assert "the dog's red cup" in caption_line(caption(coverage_reason=UNKNOWN))
 
 
 def test_texts_of_a_stranger_are_bounded() -> None:
@@ -107,10 +118,11 @@ def test_texts_of_a_stranger_are_bounded() -> None:
 
 
 def test_captions_of_a_camera_that_say_the_same_are_one_line_with_their_number() -> None:
-    image = LiveImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
-    items: list[LiveCaption | FeedEvent] = []
+    image = LazyImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
+    items: list[CaptionRecord | FeedEvent] = []
     for second in range(9):
-        items += [caption("a cup", image=image), caption("a floor", "rear", looked_for_objects=second < 8)]
+        reason = MEASURED if second < 8 else UNKNOWN
+        items += [caption("a cup", image=image), caption("a floor", "rear", coverage_reason=reason)]
     lines = lines_of(*items, FeedEvent(EventKind.GONE, "no publisher", "front"), caption("a cup"))
     assert [(line.item.camera, line.count) for line in lines] == [
         ("front", 1),
@@ -119,7 +131,7 @@ def test_captions_of_a_camera_that_say_the_same_are_one_line_with_their_number()
         ("rear", 8),
         ("front", 9),
     ]
-    assert all(line.item.image is None for line in lines if isinstance(line.item, LiveCaption))
+    assert all(line.item.image is None for line in lines if isinstance(line.item, CaptionRecord))
 
 
 @pytest.mark.parametrize(

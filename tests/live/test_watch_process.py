@@ -14,7 +14,8 @@ from tests.live.terminal_process import CLI, TerminalProcess
 
 SCRIPTED = """
 import sys
-from smart_caption_ros.live import CaptionFeed, LiveCaption, without_caption
+from smart_caption_ros.live import CaptionFeed
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.live.terminal import watch
 from dataclasses import replace
 
@@ -22,7 +23,8 @@ class Feed(CaptionFeed):
     description, waiting_for = "a scripted feed", ()
 
 feed = Feed()
-feed.add(LiveCaption("front", "/front", replace(without_caption(), text="a red cup \u4e2d")))
+record = CaptionRecord.without_caption(CaptionStatus.OK, "", camera="front", source="/front")
+feed.add(replace(record, caption=replace(record.caption, text="a red cup \u4e2d")))
 if sys.argv[1:] == ["error"]:
     feed.next = lambda timeout_s: 1 / 0
 print("noise", file=sys.stderr)

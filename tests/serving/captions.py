@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
-from smart_caption_ros.live import LiveCaption, LiveImage
+from smart_caption_ros.record import CaptionRecord, CoverageReason, LazyImage
 
 SIZE = (64, 48)
 CUP, TABLE = DetectedObject("cup", 41, 0.9, (4.0, 8.0, 20.0, 24.0)), DetectedObject("table", 60, 0.5, (0, 20, 64, 48))
@@ -26,18 +24,18 @@ def live_caption(
     age_s: float = 0.1,
     shade: int | None = 90,
     alternative: str = "a cup",
-) -> LiveCaption:
+) -> CaptionRecord:
     """A caption whose second word names the first of two objects and whose last word names none.
 
     Each word attended to a cell of its own: word N to (N, 0, N + 1, 1).
     """
     words = text.split()
-    return LiveCaption(
+    return CaptionRecord(
         camera=camera,
         source=f"/{camera}/caption",
         caption=Caption(
             text=text,
-            words=tuple(Word(word, math.log(0.8), (n, 0.0, n + 1.0, 1.0)) for n, word in enumerate(words)),
+            words=tuple(Word(word, -0.25, (n, 0.0, n + 1.0, 1.0)) for n, word in enumerate(words)),
             score=-1.0,
             confidence=0.7,
             calibrated_confidence=0.625,
@@ -62,7 +60,7 @@ def live_caption(
             out_of_vocabulary_nouns=(),
             time_s=0.001,
         ),
-        looked_for_objects=True,
-        age_s=age_s,
-        image=None if shade is None else LiveImage.of_pixels(picture(shade)),
+        coverage_reason=CoverageReason.NONE,
+        age_at_start_s=age_s - 0.032,
+        image=None if shade is None else LazyImage.of_pixels(picture(shade)),
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedEvent, Health, LiveCaption
+from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedEvent, Health
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.feeding import pass_on
 from tests.serving.captions import live_caption
 
@@ -16,10 +17,10 @@ class Recorder:
     """A hub that keeps what it gets."""
 
     def __init__(self) -> None:
-        self.captions: list[LiveCaption] = []
+        self.captions: list[CaptionRecord] = []
         self.status: dict[str, Any] = {}
 
-    def publish(self, live: LiveCaption) -> None:
+    def publish(self, live: CaptionRecord) -> None:
         self.captions.append(live)
 
     def update_status(self, status: dict[str, Any]) -> None:

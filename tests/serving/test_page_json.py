@@ -40,7 +40,7 @@ def test_a_plural_names_as_many_objects_of_its_class_as_it_says(
         caption=replace(live.caption, objects=objects),
         grounding=replace(live.grounding, nouns=tuple(nouns)),
     )
-    assert caption_json(live, 1, None)["nouns"][-1]["objects"] == named
+    assert caption_json(live, 1, None)["named_objects"][-1] == named
 
 
 def test_a_node_that_does_not_respond_comes_before_what_its_last_diagnostics_said() -> None:

@@ -15,7 +15,8 @@ import pytest
 from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.grounding.named_objects import GroundedNoun
-from smart_caption_ros.live import CameraSummary, CaptionStatus, Health, LiveCaption
+from smart_caption_ros.live import CameraSummary, Health
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.serving import Access, Hub, PageServer
 from smart_caption_ros.serving.page_json import status_json
 from tests.caption_log.rows import full_row
@@ -60,11 +61,11 @@ def summary(camera: str, **settings: Any) -> CameraSummary:
     return replace(CameraSummary(camera, f"/{camera}", True, 1, {}, 0, 0, 5.0, None, None, None), **settings)
 
 
-def received_before(live: LiveCaption, seconds: float) -> LiveCaption:
+def received_before(live: CaptionRecord, seconds: float) -> CaptionRecord:
     return replace(live, received_monotonic_s=time.monotonic() - seconds)
 
 
-def with_objects(live: LiveCaption, objects: Sequence[DetectedObject]) -> LiveCaption:
+def with_objects(live: CaptionRecord, objects: Sequence[DetectedObject]) -> CaptionRecord:
     return replace(live, caption=replace(live.caption, objects=tuple(objects)))
 
 

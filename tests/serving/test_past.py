@@ -114,10 +114,9 @@ def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server: 
 def test_a_caption_is_shown_as_a_live_one(server: PageServer) -> None:
     caption = json.loads(get(server, f"/log/{CUP_MS}.json")[1])
     assert caption["text"] == "a red cup on a table"
-    assert caption["objects"][0] == {"name": "cup", "score": 0.9, "box": [1, 2, 3.5, 4]}
-    assert caption["objects"][1]["score"] is None
-    assert caption["nouns"][0] == {"first": 2, "count": 1, "object": 0, "objects": [0], "state": "supported"}
-    assert (caption["size"], caption["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
+    assert caption["objects"][0] == {"class_name": "cup", "class_id": -1, "score": 0.9, "box_xyxy": [1, 2, 3.5, 4]}
+    assert caption["named_objects"][0] == [0]
+    assert (caption["image_size"], caption["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
     assert (caption["time_ms"], caption["robot"], caption["place"]) == (CUP_MS, "robot1", "map 0.50, 0.50, 0.00")
     assert (caption["status"], caption["calibrated_confidence"]) == ("low confidence", 0.625)
 

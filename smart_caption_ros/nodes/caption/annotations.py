@@ -13,7 +13,7 @@ from typing import Any
 
 from rclpy.lifecycle import LifecyclePublisher
 
-from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of
+from smart_caption_ros.caption_messages import CAPTION_STATUSES, from_message
 from smart_caption_ros.msg import BoundingBox, Caption
 from smart_caption_ros.viewing.colours import BACKGROUND, DARK, UNNAMED_OBJECT, WHITE, Rgb
 from smart_caption_ros.viewing.styled_words import class_colours
@@ -139,7 +139,8 @@ def to_marker(caption: Caption, visualization_msgs: Any) -> Any:
 
 def _coloured_objects(caption: Caption) -> Iterable[tuple[Any, Rgb]]:
     """Pair the objects with the colours of the overlay; named objects come last and lie on top."""
-    colours = class_colours(caption_of(caption).objects, grounding_of(caption).nouns)
+    record = from_message(caption)
+    colours = class_colours(record.caption.objects, record.grounding.nouns if record.grounding else ())
     pairs = [(item, colours.get(item.class_name, UNNAMED_OBJECT)) for item in caption.objects]
     return sorted(pairs, key=lambda pair: (pair[0].class_name in colours, pair[0].score))
 

@@ -21,7 +21,7 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 
 from smart_caption_ros import msg
-from smart_caption_ros.caption_messages import caption_message, message_without_text, stamp_ns
+from smart_caption_ros.caption_messages import CAPTION_STATUSES, COVERAGE_REASONS, stamp_ns, to_message
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.msg import Caption
@@ -40,6 +40,7 @@ from smart_caption_ros.nodes.caption.parameters import Trigger
 from smart_caption_ros.nodes.caption.records import Answer, ImageMessage, ReceivedImage
 from smart_caption_ros.nodes.caption.statistics import Count, Statistics
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.text import visible
 
 MAX_UNFINISHED = 16
@@ -343,22 +344,25 @@ def complete_answer(
     try:
         if answer.caption is not None and answer.model is not None:
             answer.evidence = evidence = collect_evidence(answer.caption, answer.header, answer.model, topic)
-            answer.message = caption_message(
-                msg,
+            reason, sentence = coverage_reason(evidence)
+            record = CaptionRecord.of(
                 evidence.caption,
-                answer.header,
-                camera=camera,
+                evidence.grounding,
                 min_confidence=min_confidence,
-                grounding=evidence.grounding,
-                coverage_reason=coverage_reason(evidence),
+                camera=camera,
+                coverage_reason=COVERAGE_REASONS[reason],
+                coverage_message=sentence,
+                detection_wait_s=evidence.waited_s,
             )
-            answer.message.timing.detection_wait_ms = evidence.waited_s * 1000
+            answer.message = to_message(msg, record, answer.header)
     except Exception as error:
         answer.status, answer.evidence = Caption.STATUS_ERROR, None
         answer.reason = f"the caption of this image cannot be published: {error_description(error)}"
     if answer.evidence is None:
-        reason = visible(answer.reason, _MAX_REASON)
-        answer.message = message_without_text(msg, answer.status, reason, answer.header, camera=camera)
+        record = CaptionRecord.without_caption(
+            CAPTION_STATUSES[answer.status], visible(answer.reason, _MAX_REASON), camera=camera
+        )
+        answer.message = to_message(msg, record, answer.header)
     timing = answer.message.timing
     timing.age_at_start_ms = (answer.age_s or 0.0) * 1000
     timing.preprocess_ms += answer.decoding_s * 1000

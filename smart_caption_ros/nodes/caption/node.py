@@ -21,7 +21,7 @@ from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
 from smart_caption_ros import msg
-from smart_caption_ros.caption_messages import message_without_text
+from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.allocator import release_freed_memory, resident_mb
@@ -41,6 +41,7 @@ from smart_caption_ros.nodes.caption.service_manager import ServiceReport
 from smart_caption_ros.nodes.caption.worker import InterruptedWorkError, Worker
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import visible
 
@@ -348,7 +349,7 @@ class CaptionNode(LifecycleNode):
             if self._lifecycle in ("unconfigured", "inactive"):
                 reason += ": activate it first"
             name = cameras[0].caption_name if len(cameras) == 1 else ""
-            response.caption = message_without_text(msg, Caption.STATUS_ERROR, reason, Header(), camera=name)
+            response.caption = _error_message(reason, Header(), name)
         return response
 
     def _describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Caption:
@@ -360,7 +361,7 @@ class CaptionNode(LifecycleNode):
             self._refused_requests += is_busy
         if is_busy:
             reason = f"the node is busy: {MAX_WAITING_REQUESTS} requests wait already; ask again"
-            return message_without_text(msg, Caption.STATUS_ERROR, reason, image.message.header, camera=name)
+            return _error_message(reason, image.message.header, name)
         try:
             answer = self._worker.result_of(self._worker.describe(camera, image, max_age_s=max_age_s))
             answer.image_bgr = None
@@ -373,7 +374,7 @@ class CaptionNode(LifecycleNode):
             reason = f"the image cannot be answered: {error_description(error)}"
             if not isinstance(error, InterruptedWorkError):
                 self.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
-            return message_without_text(msg, Caption.STATUS_ERROR, reason, image.message.header, camera=name)
+            return _error_message(reason, image.message.header, name)
         finally:
             with self._requests_lock:
                 self._waiting_requests -= 1
@@ -446,3 +447,8 @@ class CaptionNode(LifecycleNode):
             objects_from=camera.object_sources(model) if model is not None else "",
             summary=camera.statistics.summary(),
         )
+
+
+def _error_message(reason: str, header: Header, camera: str) -> Caption:
+    """Return the answer to a caller whose image was not captioned."""
+    return to_message(msg, CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=camera), header)

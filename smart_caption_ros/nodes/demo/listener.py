@@ -5,6 +5,7 @@ Like any user's program it knows the captions from the topics alone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import rclpy
@@ -17,13 +18,13 @@ from rich.console import Console
 from rich.markup import escape
 from sensor_msgs.msg import Image
 
-from smart_caption_ros.caption_json import FORMAT, caption_record
-from smart_caption_ros.caption_messages import CAPTION_STATUSES, caption_of, grounding_of, stamp_ns
+from smart_caption_ros.caption_messages import from_message, stamp_ns
 from smart_caption_ros.imaging.image_messages import decode_image
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.demo.plan import DemoPlan
 from smart_caption_ros.nodes.demo.report import DemoReport
 from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 from smart_caption_ros.viewing import draw_overlay
@@ -59,8 +60,8 @@ class DemoListener:
         self._indices: dict[int, int] = {}  # stamp -> index of the frame
         self._images: dict[int, Image] = {}  # stamp -> image whose caption has not arrived
         self._early: dict[int, tuple[Caption, float]] = {}  # stamp -> caption whose image has not arrived, latency
-        self.answered: dict[int, Caption] = {}
-        """Messages by the index of their frame."""
+        self.answered: dict[int, CaptionRecord] = {}
+        """Captions by the index of their frame."""
 
     def __enter__(self) -> DemoListener:
         return self
@@ -96,12 +97,12 @@ class DemoListener:
         """Return one sentence for each frame without a caption."""
         sentences = []
         for index in range(self._expected):
-            name, message = self._plan.name(index), self.answered.get(index)
-            if message is None:
+            name, record = self._plan.name(index), self.answered.get(index)
+            if record is None:
                 published = index in self._indices.values()
                 sentences.append(f"{name} was {'not answered' if published else 'never published'}")
-            elif not message.text:
-                sentences.append(f"{name}: {CAPTION_STATUSES[message.status].value}: {message.status_message}")
+            elif not record.caption.text:
+                sentences.append(f"{name}: {record.status.value}: {record.status_message}")
         return sentences
 
     def _on_image(self, image: Image) -> None:
@@ -123,27 +124,25 @@ class DemoListener:
         index = self._indices[stamp]
         name = self._plan.name(index)
         image_bgr = decode_image(self._images.pop(stamp))
-        self.answered[index] = message
-        self._print(name, message, latency_ms)
-        caption, grounding = caption_of(message), grounding_of(message)
-        record = {
-            "format": FORMAT,
-            "image": self._plan.address(index),
-            **caption_record(caption, grounding),
-            "stamp": f"{stamp // 10**9}.{stamp % 10**9:09d}",
-            "status": CAPTION_STATUSES[message.status].value,
+        record = replace(from_message(message, source=CAPTION_TOPIC), name=self._plan.address(index))
+        self.answered[index] = record
+        self._print(name, record, latency_ms)
+        values = {
+            **record.to_json(),
             "latency_ms": round(latency_ms, 3),
             "objects_from": _GROUND_TRUTH if self._plan.knows_objects else _DETECTOR,
         }
-        self._report.add(index, name, record, draw_overlay(image_bgr, caption, name, grounding))
+        self._report.add(index, name, values, draw_overlay(image_bgr, record.caption, name, record.grounding))
 
-    def _print(self, name: str, message: Caption, latency_ms: float) -> None:
-        if message.text:
-            outcome = f"[bold]{escape(visible(message.text, 1000))}[/bold]"
+    def _print(self, name: str, record: CaptionRecord, latency_ms: float) -> None:
+        caption, grounding = record.caption, record.grounding
+        if caption.text:
+            outcome = f"[bold]{escape(visible(caption.text, 1000))}[/bold]"
         else:
-            outcome = f"[red]{CAPTION_STATUSES[message.status].value}: {escape(visible(message.status_message))}[/red]"
-        coverage = f"coverage {message.coverage.noun_coverage:.2f}   " if message.coverage.valid else ""
+            outcome = f"[red]{record.status.value}: {escape(visible(record.status_message))}[/red]"
+        coverage = grounding.coverage if grounding else None
         self._console.print(
-            f"{escape(visible(name)):<16} {outcome}   [dim]score {message.score:.2f}   "
-            f"confidence {message.confidence:.2f}   {coverage}latency {latency_ms:.0f} ms[/dim]"
+            f"{escape(visible(name)):<16} {outcome}   [dim]score {caption.score:.2f}   "
+            f"confidence {caption.confidence:.2f}   {'' if coverage is None else f'coverage {coverage:.2f}   '}"
+            f"latency {latency_ms:.0f} ms[/dim]"
         )

@@ -15,18 +15,13 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
-from smart_caption_ros.live import (
-    CaptionFeed,
-    EventKind,
-    FeedError,
-    FeedEvent,
-    LiveCaption,
-    Pose,
-)
+from smart_caption_ros.caption_messages import from_message
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedError, FeedEvent
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
-from smart_caption_ros.nodes.live.received_caption import camera_name, live_caption
+from smart_caption_ros.nodes.live.received_caption import camera_name
+from smart_caption_ros.record import CaptionRecord, Pose
 from smart_caption_ros.text import shortened
 
 CAPTION_TYPE = "smart_caption_ros/msg/Caption"
@@ -57,7 +52,7 @@ class _Topic:
     """Name in the feed until the first caption says which camera it is of."""
     images: dict[str, ImageHistory] = field(default_factory=dict)
     """By the name of the camera in the feed."""
-    pending: deque[tuple[LiveCaption, float]] = field(default_factory=deque)
+    pending: deque[tuple[CaptionRecord, float]] = field(default_factory=deque)
     """Captions that wait for their images, and until when (monotonic)."""
     refused_format: int | None = None
 
@@ -86,7 +81,7 @@ class RosCaptionFeed(CaptionFeed):
             cameras: names of cameras, as the feed or the messages have them; empty takes all.
             are_images_wanted: called twice a second by the executor; while it returns True, captions come with the
                 images of their cameras, from the topics that the diagnostics of the caption node name.
-            pose_lookup: called by the executor with the header of each caption, gives :attr:`LiveCaption.pose`.
+            pose_lookup: called by the executor with the header of each caption, gives :attr:`CaptionRecord.pose`.
 
         Raises:
             FeedError: a name is not one of a topic.
@@ -280,7 +275,7 @@ class RosCaptionFeed(CaptionFeed):
             if self.forgotten != self._forgotten_before:
                 self._forget_cameras()
             self._diagnostics.set_camera(topic.name, message.camera, camera)
-        live = live_caption(message, camera, topic.name)
+        live = from_message(message, camera=camera, source=topic.name)
         if self._pose_lookup is not None:
             live = replace(live, pose=self._pose_lookup(message.header))
         topic.pending.append((live, time.monotonic() + _IMAGE_WAIT_S))

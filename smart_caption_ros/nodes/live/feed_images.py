@@ -15,7 +15,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
-from smart_caption_ros.live import LiveImage
+from smart_caption_ros.record import LazyImage
 from smart_caption_ros.text import shortened
 
 IMAGE_TYPES = {"sensor_msgs/msg/Image": Image, "sensor_msgs/msg/CompressedImage": CompressedImage}
@@ -55,7 +55,7 @@ class ImageHistory:
         """Unsubscribe."""
         self._node.destroy_subscription(self._subscription)
 
-    def take(self, stamp_ns: int) -> LiveImage | None:
+    def take(self, stamp_ns: int) -> LazyImage | None:
         """Return the image with this stamp, and forget it and those before it; None if there is none."""
         if stamp_ns not in self._images:
             return None
@@ -64,7 +64,7 @@ class ImageHistory:
             self._bytes -= len(serialised)
             if stamp == stamp_ns:
                 break
-        return LiveImage(lambda: self._pixels(serialised), self._file(serialised))
+        return LazyImage(lambda: self._pixels(serialised), self._file(serialised))
 
     def _keep(self, serialised: bytes) -> None:
         if (stamp := _stamp_ns_of(serialised)) is None:

@@ -5,6 +5,7 @@ import { Chart } from "./chart.js";
 import { byId, element, matchChildren, sentence, setCommands, setText, visible } from "./elements.js";
 import { coloursOf, Links } from "./links.js";
 import { Picture } from "./picture.js";
+import { isCaptioned } from "./record.js";
 import { Scrub } from "./scrub.js";
 import { ago, dated, milliseconds, stateOf } from "./state.js";
 
@@ -89,16 +90,16 @@ export class CameraView {
   }
 
   #drawMeasures(caption) {
-    const { coverage } = caption;
     const { status, missed } = this.#known;
+    const captioned = isCaptioned(caption);
     const figure = (value, format = (it) => it.toFixed(2)) => (value === null ? "–" : format(value));
     const measures = [
-      ["Coverage", figure(coverage.value)],
-      ["Nouns supported", figure(coverage.noun_support)],
-      ["Confidence", figure(caption.confidence)],
+      ["Coverage", figure(caption.coverage?.noun_coverage ?? null)],
+      ["Nouns supported", figure(caption.coverage?.noun_support ?? null)],
+      ["Confidence", figure(captioned ? caption.confidence : null)],
       ["Calibrated confidence", figure(caption.calibrated_confidence)],
       ["Camera to caption", figure(caption.age_ms, milliseconds)],
-      ["Time to caption", figure(caption.total_ms, milliseconds)],
+      ["Time to caption", figure(captioned ? caption.timing_ms.total : null, milliseconds)],
       ["Captions a second", status ? figure(status.rate_hz, (it) => it.toFixed(1)) : "–"],
       ["Frames dropped", status ? String(status.dropped) : "–"],
       ["Captions missed here", String(missed)],
@@ -108,7 +109,7 @@ export class CameraView {
       setText(node, text);
       node.title = visible(text);
     });
-    setText(byId("reason"), coverage.reason);
+    setText(byId("reason"), caption.coverage_message);
   }
 
   // The notice is written anew as its figures change, and read out as its meaning does.
@@ -117,7 +118,7 @@ export class CameraView {
     const known = this.#known;
     if (known?.caption && (state === "silent" || state === "gone")) parts.push(`No caption since ${known.caption.time}.`);
     if (known?.status?.note) parts.push(sentence(known.status.note));
-    else if (caption?.message) parts.push(sentence(caption.message));
+    else if (caption?.status_message) parts.push(sentence(caption.status_message));
     if (note) parts.push(note);
     const text = state === "unknown" ? "" : parts.join(" ");
     setText(byId("notice"), text);

@@ -90,6 +90,6 @@ class Tile {
     this.item.dataset.state = state;
     setText(this.#label, label);
     setText(this.#age, this.#shown ? ago(now - this.#shown.at) : "");
-    setText(this.#note, sentence(this.known.status?.note || (this.#shown?.message ?? "")));
+    setText(this.#note, sentence(this.known.status?.note || (this.#shown?.status_message ?? "")));
   }
 }

@@ -1,6 +1,7 @@
 // The words of a caption and its objects as buttons; pointing at one, or focusing it, marks what belongs to it.
 
 import { element, matchChildren, setText, visible } from "./elements.js";
+import { looksForObjects, nounAt, probabilityOf, wordsOf } from "./record.js";
 
 const COLOURS = 6;
 const UNSURE = 0.3; // a less probable word is grey
@@ -9,21 +10,23 @@ const RELEASE_MS = 400; // from one word to the next, nothing changes
 
 // The colour of each object: one for each class that the caption names, in the order of the nouns.
 export function coloursOf(caption) {
-  const named = caption.nouns.filter((noun) => noun.object !== null).map((noun) => caption.objects[noun.object].name);
+  const indices = caption.nouns.map((noun) => noun.object_index).filter((index) => index !== null);
+  const named = indices.map((index) => caption.objects[index].class_name);
   const order = [...new Set(named)];
-  return caption.objects.map(({ name }) => (order.includes(name) ? order.indexOf(name) % COLOURS : "none"));
+  return caption.objects.map(({ class_name: name }) => (order.includes(name) ? order.indexOf(name) % COLOURS : "none"));
 }
 
 // The words as elements of a tag, nouns with the colour of their object.
 export function writeWords(parent, caption, colours, make) {
-  const nodes = caption.words.map((word, index) => {
-    const noun = caption.nouns.find((each) => isIn(each, index));
+  const nodes = wordsOf(caption).map((word, index) => {
+    const noun = caption.nouns[nounAt(caption, index)];
+    const probability = probabilityOf(word);
     const node = make(index);
     setText(node, word.text);
-    node.dataset.colour = noun && noun.object !== null ? colours[noun.object] : "none";
+    node.dataset.colour = noun && noun.object_index !== null ? colours[noun.object_index] : "none";
     node.classList.toggle("noun", noun !== undefined);
-    node.classList.toggle("unsupported", noun !== undefined && noun.object === null);
-    node.classList.toggle("unsure", word.probability !== null && word.probability < UNSURE);
+    node.classList.toggle("unsupported", noun !== undefined && noun.object_index === null);
+    node.classList.toggle("unsure", probability !== null && probability < UNSURE);
     return node;
   });
   parent.replaceChildren(...nodes.flatMap((node, index) => (index ? [" ", node] : [node])));
@@ -68,7 +71,7 @@ export class Links {
   show(caption, colours) {
     this.release();
     this.#caption = caption;
-    const stop = Math.min(this.#tabStop(), caption.words.length - 1);
+    const stop = Math.min(this.#tabStop(), wordsOf(caption).length - 1);
     writeWords(this.#words, caption, colours, (index) => {
       const label = visible(this.#describe(index));
       return button({ "data-index": index, "aria-label": label, tabindex: index === stop ? 0 : -1 });
@@ -93,7 +96,7 @@ export class Links {
 
   #showObjects(caption, colours) {
     const groups = new Map();
-    caption.objects.forEach(({ name }, index) => groups.set(name, [...(groups.get(name) ?? []), index]));
+    caption.objects.forEach(({ class_name: name }, index) => groups.set(name, [...(groups.get(name) ?? []), index]));
     const score = (index) => caption.objects[index].score ?? 0;
     const isNamed = (name) => colours[groups.get(name)[0]] !== "none";
     this.#groups = [...groups.keys()]
@@ -186,16 +189,15 @@ export class Links {
     const words = new Set();
     const objects = new Set();
     let region = null;
-    if (current?.kind === "word" && caption.words[current.index]) {
+    if (current?.kind === "word" && wordsOf(caption)[current.index]) {
       words.add(current.index);
-      region = caption.words[current.index].box;
-      const noun = caption.nouns.find((each) => isIn(each, current.index));
-      for (const index of noun?.objects ?? []) objects.add(index);
+      region = wordsOf(caption)[current.index].box_xyxy;
+      for (const index of caption.named_objects[nounAt(caption, current.index)] ?? []) objects.add(index);
     } else if (current) {
       const marked = current.kind === "group" ? (this.#groups[current.index]?.objects ?? []) : [current.index];
       for (const index of marked) objects.add(index);
-      const naming = caption.nouns.filter((noun) => noun.objects.some((index) => objects.has(index)));
-      caption.words.forEach((_, index) => naming.some((noun) => isIn(noun, index)) && words.add(index));
+      const isNaming = (noun) => caption.named_objects[noun]?.some((index) => objects.has(index));
+      wordsOf(caption).forEach((_, index) => isNaming(nounAt(caption, index)) && words.add(index));
     }
     this.#picture.mark(objects, region);
     const groups = new Set();
@@ -211,18 +213,21 @@ export class Links {
   }
 
   #describe(index) {
-    const word = this.#caption.words[index];
-    const noun = this.#caption.nouns.find((each) => isIn(each, index));
+    const word = wordsOf(this.#caption)[index];
+    const probability = probabilityOf(word);
+    const at = nounAt(this.#caption, index);
+    const noun = this.#caption.nouns[at];
     const parts = [word.text];
-    if (noun && noun.object !== null) {
-      const { name } = this.#caption.objects[noun.object];
-      const scores = range(noun.objects.map((each) => this.#caption.objects[each].score));
-      const count = noun.objects.length;
+    if (noun && noun.object_index !== null) {
+      const { class_name: name } = this.#caption.objects[noun.object_index];
+      const named = this.#caption.named_objects[at];
+      const scores = range(named.map((object) => this.#caption.objects[object].score));
+      const count = named.length;
       parts.push(`names ${count > 1 ? `${count} objects` : "the object"} ${name} ${scores}`.trim());
     } else if (noun) {
-      parts.push(noun.state === "unchecked" ? "no objects were looked for" : "no object supports it");
+      parts.push(looksForObjects(this.#caption) ? "no object supports it" : "no objects were looked for");
     }
-    if (word.probability !== null) parts.push(`probability ${percent(word.probability)}`);
+    if (probability !== null) parts.push(`probability ${percent(probability)}`);
     return parts.join(", ");
   }
 }
@@ -239,6 +244,5 @@ function range(scores) {
   return high === low ? `${high} %` : `${high}–${low} %`;
 }
 
-const isIn = (noun, index) => index >= noun.first && index < noun.first + noun.count;
 const same = (one, other) => one !== null && other !== null && one.kind === other.kind && one.index === other.index;
 const percent = (share) => `${Math.round(100 * share)} %`;

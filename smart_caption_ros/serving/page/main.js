@@ -37,7 +37,7 @@ const connection = new Connection(byId("connection"), {
     const { points } = Object.assign(known(caption.camera), { caption: dated(caption) });
     // The newest caption is in the history of `hello`, too, which has its times rounded.
     if (!points.length || caption.at > points[points.length - 1][0] + 0.005) {
-      points.push([caption.at, caption.coverage.value, caption.age_ms]);
+      points.push([caption.at, caption.coverage?.noun_coverage ?? null, caption.age_ms]);
     }
     while (points.length && points[0][0] < seconds() - SPAN_S) points.shift();
     if (isNew) arrange();

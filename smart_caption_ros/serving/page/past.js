@@ -259,12 +259,12 @@ class MomentView {
     for (const node of this.dialog.querySelectorAll("g.object, .objects button")) {
       node.classList.toggle("found", Boolean(found?.classes.includes(node.dataset.name)));
     }
-    const { coverage } = caption;
+    const coverage = caption.coverage?.noun_coverage ?? null;
     const facts = [
       ["Robot", caption.robot],
       ["Place", caption.place],
       ["Status", caption.status === "ok" ? "" : caption.status],
-      ["Coverage", coverage.value === null ? "" : coverage.value.toFixed(2)],
+      ["Coverage", coverage === null ? "" : coverage.toFixed(2)],
       ["Confidence", caption.confidence === null ? "" : caption.confidence.toFixed(2)],
       ["Calibrated confidence", caption.calibrated_confidence === null ? "" : caption.calibrated_confidence.toFixed(2)],
       ["Model", caption.model],

@@ -59,26 +59,27 @@ export class Picture {
   show(caption, image, colours) {
     this.#caption = caption;
     this.#colours = colours;
-    this.#named = new Set(caption.nouns.flatMap((noun) => noun.objects));
+    this.#named = new Set(caption.named_objects.flat());
     if (image) {
       image.alt = `Frame of ${caption.camera || "the camera"}`;
       this.#image.replaceWith(image);
       this.#image = image;
-      this.#size = caption.size[0] && caption.size[1] ? caption.size : [image.naturalWidth, image.naturalHeight];
+      const [width, height] = caption.image_size;
+      this.#size = width && height ? [width, height] : [image.naturalWidth, image.naturalHeight];
       this.#svg.setAttribute("viewBox", `0 0 ${this.#size[0]} ${this.#size[1]}`);
       this.#area.style.setProperty("--ratio", this.#size[0] / this.#size[1]);
     }
     this.#area.classList.toggle("without-frame", !image);
     setText(this.#message, image ? "" : "No picture of this caption is kept");
-    const order = caption.objects.map((_, index) => index).filter((index) => image && caption.objects[index].box);
-    order.sort((one, other) => areaOf(caption.objects[other].box) - areaOf(caption.objects[one].box)); // small ones on top
+    const order = caption.objects.map((_, index) => index).filter((index) => image && caption.objects[index].box_xyxy);
+    order.sort((one, other) => areaOf(caption.objects[other].box_xyxy) - areaOf(caption.objects[one].box_xyxy)); // small ones on top
     matchChildren(this.#boxes, order, makeBox, (group, index) => {
       const object = caption.objects[index];
       group.dataset.index = index;
       group.dataset.colour = colours[index];
-      group.dataset.name = object.name;
+      group.dataset.name = object.class_name;
       group.classList.toggle("named", this.#named.has(index));
-      for (const outline of group.children) place(outline, object.box);
+      for (const outline of group.children) place(outline, object.box_xyxy);
     });
     this.mark(new Set(), null);
   }
@@ -118,10 +119,10 @@ export class Picture {
       .sort((one, other) => this.#rank(one) - this.#rank(other) || one - other);
     matchChildren(this.#labels, shown, () => element("span"), (label, index) => {
       label.dataset.colour = this.#colours[index];
-      setText(label, this.#caption.objects[index].name);
+      setText(label, this.#caption.objects[index].class_name);
     });
     const labels = shown.map((index, position) => {
-      const [x1, y1, x2, y2] = this.#caption.objects[index].box;
+      const [x1, y1, x2, y2] = this.#caption.objects[index].box_xyxy;
       const { offsetWidth, offsetHeight } = this.#labels.children[position];
       const box = [x1 * scaleX, y1 * scaleY, x2 * scaleX, y2 * scaleY];
       return { box, width: offsetWidth, height: offsetHeight, colour: this.#colours[index] };

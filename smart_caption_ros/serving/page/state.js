@@ -41,7 +41,7 @@ export const onThisClock = (serverS) => serverS + offsetS;
 
 // Give a caption its time of reception, by this page's clock and in words.
 export function dated(caption) {
-  caption.at = onThisClock(caption.received_s);
+  caption.at = onThisClock(caption.received_monotonic);
   const date = new Date(Date.now() - 1000 * (seconds() - caption.at));
   caption.time = date.toLocaleTimeString([], { timeStyle: "medium" });
   return caption;

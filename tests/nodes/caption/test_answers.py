@@ -20,13 +20,13 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
+from smart_caption_ros.caption_messages import from_message
 from smart_caption_ros.nodes.caption.camera import complete_answer
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer
 from smart_caption_ros.nodes.caption.evidence import TopicDetections
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.records import Answer, ImageMessage, ReceivedImage
 from smart_caption_ros.nodes.caption.worker import caption_image
-from smart_caption_ros.nodes.live.received_caption import live_caption
 from tests.nodes.fake_captioner import (
     BREAKS_COVERAGE,
     BREAKS_THE_ENGINE,
@@ -237,4 +237,4 @@ def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None
     assert timing.coverage_ms == pytest.approx(200, abs=100)
     steps_ms = timing.total_ms + timing.detection_wait_ms + timing.coverage_ms
     assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the answer"
-    assert live_caption(answered.message, "", "").age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)
+    assert from_message(answered.message).age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)

@@ -23,9 +23,11 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.srv import FindCaptions
 from std_msgs.msg import Header
 
-from smart_caption_ros import caption_messages, msg
+from smart_caption_ros import msg
+from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
+from smart_caption_ros.record import CaptionRecord
 from tests.nodes.fake_captioner import shade_caption
 from tests.nodes.waiting import wait_for
 
@@ -39,9 +41,8 @@ STAMP_S = 1_790_000_000
 
 def caption_message(shade: int, camera: str = "front") -> Caption:
     header = Header(stamp=Time(sec=STAMP_S + shade), frame_id="eye")
-    return caption_messages.caption_message(
-        msg, shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0
-    )
+    message: Caption = to_message(msg, CaptionRecord.of(shade_caption(shade, 64, 48), camera=camera), header)
+    return message
 
 
 class FakeTf:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,27 +17,17 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
-from smart_caption_ros.msg import Caption, Coverage
+from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header, String
 
-from smart_caption_ros import caption_messages, msg
-from smart_caption_ros.caption_messages import message_without_text
+from smart_caption_ros import msg
+from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
-from smart_caption_ros.json_text import json_text
-from smart_caption_ros.live import (
-    MAX_CAMERAS,
-    CaptionStatus,
-    EventKind,
-    FeedError,
-    FeedEvent,
-    Health,
-    LiveCaption,
-    NounState,
-)
-from smart_caption_ros.live.json_record import to_json
+from smart_caption_ros.live import MAX_CAMERAS, EventKind, FeedError, FeedEvent, Health
 from smart_caption_ros.nodes.live import RosCaptionFeed, standalone_feed
-from smart_caption_ros.nodes.live.received_caption import camera_name, live_caption
+from smart_caption_ros.nodes.live.received_caption import camera_name
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.viewing import encode_picture
 from tests.nodes.fake_captioner import painted, shade_caption
 
@@ -52,11 +40,8 @@ pytestmark = pytest.mark.needs_ros
 def caption_message(shade: int, camera: str = "", stamp_s: int = 0) -> Caption:
     header = Header(stamp=Time(sec=stamp_s or shade, nanosec=5), frame_id="eye")
     grounding = Grounding((GroundedNoun("shade", "shade", 0, 0, 0.9),), 1.0, 1.0, (), (), (), 0.001)
-    message: Caption = caption_messages.caption_message(
-        msg, shade_caption(shade, 64, 48), header, camera=camera, min_confidence=0.0, grounding=grounding
-    )
-    message.timing.age_at_start_ms = 100.0
-    message.timing.dropped_frames = 3
+    record = CaptionRecord.of(shade_caption(shade, 64, 48), grounding, camera=camera, age_at_start_s=0.1, dropped=3)
+    message: Caption = to_message(msg, record, header)
     return message
 
 
@@ -82,8 +67,8 @@ def wait_for_items(
     return items
 
 
-def captions_in(items: list[Any]) -> list[LiveCaption]:
-    return [item for item in items if isinstance(item, LiveCaption)]
+def captions_in(items: list[Any]) -> list[CaptionRecord]:
+    return [item for item in items if isinstance(item, CaptionRecord)]
 
 
 def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain: LifecycleNode) -> None:
@@ -281,40 +266,3 @@ def test_a_feed_that_cannot_start_says_so_in_one_sentence(monkeypatch: pytest.Mo
 )
 def test_cameras_of_several_robots_have_different_names(topic: str, camera: str, name: str) -> None:
     assert camera_name(topic, camera) == name
-
-
-def test_the_age_of_a_caption_is_that_of_its_node_and_nouns_are_unchecked_without_detections() -> None:
-    live = live_caption(caption_message(9), "front", "/front")
-    assert live.age_s == pytest.approx(0.107, abs=1e-3)
-    assert live.grounding is not None
-    assert live.state_of(live.grounding.nouns[0]) is NounState.SUPPORTED
-    message = caption_message(9)
-    message.coverage = Coverage(reason=Coverage.REASON_NO_DETECTIONS, reason_message="none came")
-    late = live_caption(message, "front", "/front")
-    assert late.grounding is not None
-    assert late.state_of(late.grounding.nouns[0]) is NounState.UNCHECKED
-    assert late.coverage_reason == "none came"
-
-
-def test_an_image_that_was_not_captioned_has_its_status() -> None:
-    stale = live_caption(
-        message_without_text(msg, Caption.STATUS_STALE, "too old", Header(), camera=""), "front", "/front"
-    )
-    assert (stale.status, stale.status_message, stale.caption.text) == (CaptionStatus.STALE, "too old", "")
-    assert (stale.stamp_ns, stale.age_s, stale.grounding) == (None, None, None)
-    of_the_future = live_caption(Caption(status=99), "front", "/front")
-    assert of_the_future.status is CaptionStatus.ERROR
-
-
-def test_numbers_that_are_none_are_as_if_they_had_not_been_measured() -> None:
-    message = caption_message(9)
-    for number in (math.nan, math.inf, -math.inf):
-        message.coverage.noun_coverage = message.coverage.noun_support = number
-        message.timing.age_at_start_ms = number
-        message.score = message.confidence = message.words[0].log_probability = number
-        live = live_caption(message, "front", "/front")
-        assert live.grounding is not None
-        assert (live.grounding.coverage, live.grounding.noun_support, live.age_s) == (None, None, None)
-        record = json.loads(json_text(to_json(live)))
-        assert (record["coverage"], record["age_ms"], record["score"], record["confidence"]) == (None, None, None, None)
-        assert record["words"][0]["log_probability"] is None
