@@ -1,12 +1,10 @@
 """The node benchmark measures real processes."""
 
-import time
 from pathlib import Path
 
 import cv2
 import pytest
 
-from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.measuring.agreement import golden_frames
 
 pytestmark = pytest.mark.needs_ros
@@ -36,14 +34,3 @@ def test_images_without_a_caption_are_counted_by_the_gaps_between_the_stamps() -
     assert images_between([1.0, 1.1, 1.2], rate_hz=10.0) == 0
     assert images_between([1.0, 1.31, 1.62], rate_hz=10.0) == 4
     assert images_between([1.0, 1.13], rate_hz=10.0) == 0, "an image that is late is not two"
-
-
-def test_the_captioner_is_called_directly_at_the_cameras_rate(tiny_bundle: Path) -> None:
-    from benchmarks.node import call_directly
-
-    captioner = Captioner.from_bundle(tiny_bundle)
-    started = time.monotonic()
-    calls = call_directly(captioner, golden_frames(2, 64, 48), rate_hz=10.0, seconds=0.5)
-    assert 2 <= len(calls) <= 6  # calls of a few milliseconds
-    assert time.monotonic() - started >= 0.1 * (len(calls) - 1)
-    assert all(wall_ms > 0 and cpu_ms > 0 for wall_ms, cpu_ms in calls)

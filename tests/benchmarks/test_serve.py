@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 
+@pytest.mark.long
 def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(
     tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
