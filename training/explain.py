@@ -42,8 +42,8 @@ def explain(
         bool,
         typer.Option("--prototypes", help="Draw each word's attention to PMA-Net's prototypes instead of the regions."),
     ] = False,
-    beam_size: Annotated[int, typer.Option(min=1, max=10)] = 5,
-    max_words: Annotated[int, typer.Option(min=2)] = 20,
+    beam_size: Annotated[int | None, typer.Option(min=1, max=10, help="Beams (default: the checkpoint's).")] = None,
+    max_words: Annotated[int | None, typer.Option(min=2, help="Longest caption (default: the checkpoint's).")] = None,
 ) -> None:
     """Caption photographs and draw, for each word, the attribution of each region or grid cell.
 
@@ -90,8 +90,8 @@ def _draw_regions(
     path: Path,
     photograph: NDArray[np.uint8],
     visual: Visual,
-    beam_size: int,
-    max_words: int,
+    beam_size: int | None,
+    max_words: int | None,
 ) -> NDArray[np.uint8] | None:
     """Draw the attributions of a photograph's caption, (H, W, 3) uint8 BGR; None for a caption without words."""
     if visual.boxes_xyxy is None:
@@ -114,7 +114,11 @@ def _draw_regions(
 
 @torch.inference_mode()
 def _draw_prototypes(
-    captioner: CheckpointCaptioner, path: Path, photograph: NDArray[np.uint8], beam_size: int, max_words: int
+    captioner: CheckpointCaptioner,
+    path: Path,
+    photograph: NDArray[np.uint8],
+    beam_size: int | None,
+    max_words: int | None,
 ) -> NDArray[np.uint8]:
     """Draw the share of PMA-Net's prototypes in the attention of each word, (H, W, 3) uint8 BGR."""
     trained, frame = captioner.trained, captioner.frame(photograph)

@@ -48,8 +48,13 @@ def features(
     ] = None,
     width: Annotated[int, typer.Option(min=1, help="With --from: width of a feature.")] = FeaturesConfig.width,
     max_regions: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --from: regions of an image that are kept, the first N.")
-    ] = FeaturesConfig.max_regions,
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="With --from: regions of an image that are kept, as max_regions of the experiment; 0: all.",
+        ),
+    ] = None,
     image_sizes: Annotated[
         list[Path] | None,
         typer.Option(
@@ -95,6 +100,8 @@ def features(
             raise DataError(
                 "--bundle and --detector make features of photographs, as --backbone does: leave them out with --from"
             )
+        if max_regions is None:
+            raise DataError("--from needs --max-regions: that of the experiment, 50 or 100 in the recipes; 0 keeps all")
         report = convert_features(
             published.value, paths, output, width, max_regions, save_every, image_sizes=image_sizes or ()
         )

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from training.command_line import FAILED, INTERRUPTED, DeviceOption, ThreadsOption, report_error, run_command
 from training.configs.schema import DataConfig, ExperimentConfig, RecipeConfig
-from training.data.checking import check_data, in_words
+from training.data.checking import check_data, count_kinds
 from training.engine.distributed import DeviceError, OtherProcessError, Processes, choose_device
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
@@ -81,7 +81,7 @@ def _check(file: Path, settings: Sequence[str]) -> int:
             for issue in sorted(issues):
                 print(f"{issue.kind}: {issue.where}")
             parts = ", ".join(f"{len(set(own))} {split}" for split, own in images.items())
-            print(f"{config.name}: {parts} pictures; {in_words(issues)}")
+            print(f"{config.name}: {parts} pictures; {count_kinds(issues)}")
             found = found or bool(issues)
     except USER_ERRORS as error:
         report_error(error)

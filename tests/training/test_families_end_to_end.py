@@ -2,22 +2,28 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import TINY_SIZES
 from tests.training.region_files import WIDTH
 from tests.training.small_coco import features_config, make_coco, write_coco_config
 from training import evaluate
 from training.configs.schema import ExperimentConfig
+from training.decoding.beam_search import SearchSettings, beam_search, search_captions
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
 from training.models.blip import Blip
+from training.objectives import self_critical
 
 
 @pytest.fixture(scope="module")
@@ -81,27 +87,47 @@ def test_a_captioner_of_pieces_is_trained_continued_and_said_in_whole_words(data
     assert (continued.vocabulary, continued.record["merges"]) == (kept.vocabulary, kept.record["merges"])
 
 
-def test_a_published_captioner_is_fine_tuned_on_its_own_pieces(data: Path, tmp_path: Path) -> None:
+def test_a_published_captioner_keeps_its_pieces_and_its_search(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("a", "red", "there", "is", "ball", "##s", "b", "##ox", "gr", "##een", "one", "it", "and")
     vocabulary = Vocabulary((*SPECIAL, *words), "##")
     sizes = {**TINY_SIZES["blip"], "prompt": [Vocabulary.begin_id, 4]}
     torch.manual_seed(0)
     published = Blip(Blip.Config(len(vocabulary), WIDTH, **sizes))
-    TrainedCaptioner("blip", published, None, vocabulary, {"name": "published", "experiment": {}}).save(
-        tmp_path / "published.safetensors"
-    )
+    search = Search(beam_size=4, max_words=9, length_penalty=0.6, finished="apart", min_words=3)
+    record = {"name": "published", "experiment": {}}
+    TrainedCaptioner("blip", published, None, vocabulary, record, search).save(tmp_path / "published.safetensors")
     xe = {"name": "xe", "epochs": 2, "learning_rate": 5e-3, "images_per_batch": 4}
-    phases = [xe, {**xe, "name": "scst", "epochs": 1, "objective": "self_critical", "beam_size": 2}]
+    phases = [xe, {**xe, "name": "scst", "epochs": 1, "objective": "self_critical"}]
     path = write_coco_config(
         tmp_path / "config.yaml",
         family="blip", model={}, features=features_config("npz"), phases=phases,
         start_from=str(tmp_path / "published.safetensors"),
+        data={"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}},
     )  # fmt: skip
     config = load_run(path)
     assert isinstance(config, ExperimentConfig)
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
+    searches = []
+
+    def recorded(*arguments: Any) -> Any:
+        searches.append(arguments[3])
+        return search_captions(*arguments)
+
+    monkeypatch.setattr(self_critical, "search_captions", recorded)
     trainer.run()
+    assert {(own.beam_size, own.max_words, own.length_penalty, own.finished) for own in searches} == {
+        (4, 9, 0.6, "apart")
+    }
     first, second, _ = (entry["loss"] for entry in trainer.progress.history)
     assert second < first
     tuned = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     assert (tuned.vocabulary, tuned.captioner.config) == (vocabulary, published.config)
+    assert tuned.search == search
+    inputs = trainer.captioning.inputs
+    visual = inputs.visual(inputs.dev_batch(np.arange(3)))
+    words = tuned.caption(visual).words
+    settings = SearchSettings(**asdict(search), pieces=tuned.pieces)
+    assert torch.equal(words, beam_search(tuned.captioner, visual, settings).words)
+    assert (words[:, 0] != Vocabulary.padding_id).sum(dim=1).min() >= 3

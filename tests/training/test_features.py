@@ -195,7 +195,11 @@ def test_published_features_are_converted(features: Command, tmp_path: Path) -> 
     assert store.images() == ["7", "8"]
     assert store.read("8").features.shape == (2, WIDTH)
     for wrong, complaint in (
-        ((*files, "--from", "tsv", "-o", tmp_path / "other"), "features are 16 wide instead of 2048"),
+        ((*files, "--from", "tsv", "-o", tmp_path / "other"), "--from needs --max-regions"),
+        (
+            (*files, "--from", "tsv", "--max-regions", 0, "-o", tmp_path / "other"),
+            "features are 16 wide instead of 2048",
+        ),
         ((*files, *options, "--bundle", tmp_path), "--bundle and --detector make features of photographs"),
         ((*files, "-o", tmp_path / "other"), "give one folder of photographs, not 2 paths"),
     ):

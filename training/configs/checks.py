@@ -1,4 +1,7 @@
-"""Checks of configuration values for ``__post_init__``; each raises a ValueError whose message names the key."""
+"""Checks of configuration values for ``__post_init__``; each raises a ValueError whose message names the key.
+
+None is a number that is not given, and passes.
+"""
 
 from collections.abc import Iterable
 
@@ -17,13 +20,13 @@ def check_file_name(config: object, key: str) -> None:
 
 def check_at_least_1(config: object, *keys: str) -> None:
     for key in keys:
-        if getattr(config, key) < 1:
+        if (value := getattr(config, key)) is not None and value < 1:
             raise ValueError(f"{key} must be at least 1, not {getattr(config, key)}")
 
 
 def check_not_negative(config: object, *keys: str) -> None:
     for key in keys:
-        if getattr(config, key) < 0:
+        if (value := getattr(config, key)) is not None and value < 0:
             raise ValueError(f"{key} must not be negative, not {getattr(config, key)}")
 
 

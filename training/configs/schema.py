@@ -62,8 +62,9 @@ class DataConfig:
     """``skip``: pictures are read before the first step, and what cannot be used is left out with a warning;
     ``refuse``: it is an error. Empty: ``skip`` for own data (``folder``, ``table``); of other data sets only the files
     are looked for, and one that is missing is an error."""
-    max_words: Int = 20
-    """Maximum length of a caption in beam search, in words or pieces, including the end token."""
+    max_words: Int | None = None
+    """Maximum length of a caption in beam search, in words or pieces, including the end token. Not given: that of
+    ``start_from``, else 20."""
     max_caption_words: Int = 0
     """Maximum length of a caption in training, in words, including the end token; 0: ``max_words``. A longer caption
     is cut and has no end token."""
@@ -93,13 +94,14 @@ _FEATURE_KINDS = ("store", "hdf5", "tsv", "npz")
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class FeaturesConfig:
-    """Stored features in place of a backbone; at most one kind. Paths are below the data folder, or absolute.
+    """Stored features in place of a backbone. Paths are below the data folder, or absolute.
 
     Features are used as they are stored: ``flip`` and ``crop`` of a phase have no effect.
     """
 
     store: Str = ""
-    """Folder made by ``python -m training.features``."""
+    """Folder made by ``python -m training.features``. Beside one of the published formats: their conversion, which is
+    read in their place."""
     hdf5: Str = ""
     """File of bottom-up features in the format of M2."""
     tsv: StrList = field(default_factory=list)
@@ -108,16 +110,19 @@ class FeaturesConfig:
     """Folder with a file for each image."""
     width: Int = 2048
     """Width of a feature; not used for a store, which records it."""
-    max_regions: Int = 50
-    """Maximum number of regions of an image, the first in file order; not used for a store, which is read whole."""
+    max_regions: Int = 0
+    """Maximum number of regions of an image, the first in file order; 0: all. A store must have been converted with the
+    same number."""
     image_sizes: StrList = field(default_factory=list)
     """Annotation files of COCO with the sizes of the images, for boxes in pixels in an ``hdf5`` or ``npz`` without
     ``image_w`` and ``image_h``, such as M2's published file."""
 
     def __post_init__(self) -> None:
-        if len(self._given()) > 1:
-            raise ValueError(f"give one of {', '.join(self._given())}, not several")
-        check_at_least_1(self, "width", "max_regions")
+        published = [kind for kind in self._given() if kind != "store"]
+        if len(published) > 1:
+            raise ValueError(f"give one of {', '.join(published)}, not several")
+        check_at_least_1(self, "width")
+        check_not_negative(self, "max_regions")
         if self.image_sizes and not (self.hdf5 or self.npz):
             raise ValueError("image_sizes is for hdf5 and npz; other formats have the sizes of their images")
 
@@ -126,7 +131,7 @@ class FeaturesConfig:
 
     @property
     def kind(self) -> str:
-        """The kind that is given."""
+        """The kind that is read."""
         return self._given()[0]
 
     def paths(self, data: Path) -> list[Path]:
@@ -255,8 +260,8 @@ class PhaseConfig:
     label_smoothing: Float = 0.0
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
     scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
-    beam_size: Int = 5
-    """Number of captions of an image in self-critical training."""
+    beam_size: Int | None = None
+    """Number of captions of an image in self-critical training. Not given: that of ``start_from``, else 5."""
     reward_end_token: Bool = True
     """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
     code."""
@@ -294,7 +299,7 @@ class PhaseConfig:
         check_one_of(self, "reward_documents", ("images", "captions"))
         if self.pairs and self.objective == "self_critical":
             raise ValueError("pairs: self_critical has no use for human captions; leave it out")
-        if self.objective == "self_critical" and self.beam_size < 2:
+        if self.objective == "self_critical" and self.beam_size is not None and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 
     @property
@@ -310,9 +315,13 @@ class PhaseConfig:
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class EvaluationConfig:
-    """How the dev split is captioned after each epoch."""
+    """How the dev split is captioned after each epoch, and how the exported captioner searches.
 
-    beam_size: Int = 5
+    A setting of the search that is not given is that of ``start_from``; without one, that of
+    :class:`smart_caption_ros.captioning.search.Search`.
+    """
+
+    beam_size: Int | None = None
     images_per_batch: Int = 200
     """Images that a process captions at a time; it does not change the scores."""
     subset: Int = 0
@@ -321,20 +330,18 @@ class EvaluationConfig:
     best score of the subset."""
     whole_split_in_last_epochs: Int = 1
     """Number of epochs at the end of a phase that are scored on the whole split."""
-    repeat_penalty: Float = 0.0
-    """Natural logarithm that the search subtracts for a content word that the caption has already; 0: nothing. The
-    export takes it over."""
-    end_penalty: Float = 0.0
+    repeat_penalty: Float | None = None
+    """Natural logarithm that the search subtracts for a content word that the caption has already; 0: nothing."""
+    end_penalty: Float | None = None
     """Natural logarithm that the search subtracts from the logit of the end token, so that captions become longer; 0:
-    nothing. The export takes it over."""
-    length_penalty: Float = 0.0
-    """Captions are ranked by score / length ** length_penalty, which needs ``finished: apart``. The export takes it
-    over, as the next two."""
-    min_words: Int = 1
+    nothing."""
+    length_penalty: Float | None = None
+    """Captions are ranked by score / length ** length_penalty, which needs ``finished: apart``."""
+    min_words: Int | None = None
     """Shortest caption in words, or pieces of words, end token included."""
-    finished: Finished = "in_beams"
-    """Whether a hypothesis that has ended keeps its beam (``in_beams``) or the k best are kept ``apart``, as published
-    captioners have it (:class:`smart_caption_ros.captioning.search.Search`)."""
+    finished: Finished | None = None
+    """Where finished hypotheses are kept: in their beams (``in_beams``) or, as published captioners have it, ``apart``
+    from the beams."""
 
     def __post_init__(self) -> None:
         check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs", "min_words")
@@ -342,7 +349,8 @@ class EvaluationConfig:
 
     @property
     def search(self) -> dict[str, Any]:
-        """The settings of the search, by the names of :class:`smart_caption_ros.captioning.search.Search`."""
+        """The settings of the search that are given, by the names of
+        :class:`smart_caption_ros.captioning.search.Search`."""
         return {field.name: getattr(self, field.name) for field in fields(Search) if hasattr(self, field.name)}
 
 
@@ -409,7 +417,8 @@ class ExperimentConfig:
         check_at_least_1(self, "log_every")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
-        Search(max_words=self.data.max_words, **self.evaluation.search)  # checks them
+        if not self.start_from:
+            self.search()  # checks the settings
         if bool(self.backbone) == bool(self.features):
             raise ValueError("give backbone or features, one of the two")
         if self.features:
@@ -418,6 +427,14 @@ class ExperimentConfig:
                     raise ValueError(f"phases[{index}]: backbone_learning_rate: features have no backbone")
             if self.yolox or self.more_backbones:
                 raise ValueError(f"{'yolox' if self.yolox else 'more_backbones'}: features have no backbone")
+
+    def search(self, start: Search | None = None) -> Search:
+        """Return the settings of the search: those that are given, the others as in ``start``.
+
+        Raises:
+            ValueError: they do not go together.
+        """
+        return (start or Search()).changed(max_words=self.data.max_words, **self.evaluation.search)
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)

@@ -4,12 +4,13 @@ with Karpathy's splits: ``dataset_coco.json`` (Karpathy and Fei-Fei 2015).
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.sources.json_files import whole_number
 from training.data.json_files import read_json
 from training.errors import DataError
 
@@ -26,35 +27,52 @@ class CocoCaptions:
     """Domain of the images that name one, as those of nocaps do (in-domain, near-domain, out-domain)."""
 
 
-def read_captions(path: Path, sources: Collection[str] = ()) -> CocoCaptions:
+def read_captions(path: Path) -> CocoCaptions:
     """Read ``captions_*.json``: ``images`` (``id``, ``file_name``) and ``annotations`` (``image_id``, ``caption``).
 
-    Args:
-        path: the file.
-        sources: values of the annotations' ``source``, as ``python -m recipes.rooms`` writes it; captions of other
-            sources are left out. All captions are read where none is named.
-
     Raises:
-        DataError: the file has another format, an annotation lacks its image id or caption, or no caption has one of
-            ``sources``.
+        DataError: the file has another format, or an annotation lacks its image id or caption.
     """
     document = _read_object(path, "annotations")
     captions: dict[str, list[str]] = defaultdict(list)
     for place, entry in enumerate(document["annotations"]):
-        image, caption = _image_id(path, place, entry), _caption(path, place, entry)
-        if not sources or entry.get("source") in sources:
-            captions[image].append(caption)
-    known = {entry["source"] for entry in document["annotations"] if isinstance(entry.get("source"), str)}
-    if missing := set(sources) - known:
-        raise DataError(
-            f"{path}: no caption has the source {min(missing)!r}; the file has {', '.join(sorted(known)) or 'none'}"
-        )
+        captions[_image_id(path, place, entry)].append(_caption(path, place, entry))
     images = _images(document)
     return CocoCaptions(
         dict(captions),
-        {str(image["id"]): str(image["file_name"]) for image in images},
-        {str(image["id"]): image["domain"] for image in images if isinstance(image.get("domain"), str)},
+        {image_key(image["id"]): str(image["file_name"]) for image in images},
+        {image_key(image["id"]): image["domain"] for image in images if isinstance(image.get("domain"), str)},
     )
+
+
+def image_entries(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """List the images of COCO's caption annotations or of Karpathy's file, whatever else is wrong with them.
+
+    Returns:
+        For each image its keys, with its ``captions``, or with the folder in its ``filename``. None for other files.
+    """
+    images, annotations = document.get("images"), document.get("annotations")
+    if not isinstance(images, list):
+        return None
+    images = [image for image in images if isinstance(image, dict)]
+    if not isinstance(annotations, list):
+        return [{**image, "filename": _photograph(image)} for image in images]
+    captions: dict[str, list[Any]] = defaultdict(list)
+    for annotation in annotations:
+        if isinstance(annotation, dict):
+            captions[image_key(annotation.get("image_id"))].append(annotation.get("caption", ""))
+    return [{**image, "captions": captions[image_key(image.get("id"))]} for image in images]
+
+
+def image_key(value: object) -> str:
+    """Return an image id as text, the same for a number in any spelling (7, 7.0, "7")."""
+    number = whole_number(value)
+    return str(value) if number is None else str(number)
+
+
+def _photograph(image: dict[str, Any]) -> str:
+    """Return the file of an image of Karpathy's file, below the folder of COCO's photographs."""
+    return "/".join(filter(None, (image.get("filepath"), image.get("filename"))))
 
 
 def read_image_files(path: Path) -> dict[str, str]:
@@ -65,7 +83,7 @@ def read_image_files(path: Path) -> dict[str, str]:
     Raises:
         DataError: the file has another format or no image.
     """
-    files = {str(image["id"]): str(image["file_name"]) for image in _images(_read_object(path, "images"))}
+    files = {image_key(image["id"]): str(image["file_name"]) for image in _images(_read_object(path, "images"))}
     if not files:
         raise DataError(f"{path}: no image with id and file_name in it")
     return files
@@ -80,7 +98,7 @@ def read_image_sizes(paths: Iterable[Path]) -> dict[str, tuple[int, int]]:
     sizes: dict[str, tuple[int, int]] = {}
     for path in paths:
         of_file = {
-            str(image["id"]): (image["width"], image["height"])
+            image_key(image["id"]): (image["width"], image["height"])
             for image in _images(_read_object(path, "images"))
             if isinstance(image.get("width"), int) and isinstance(image.get("height"), int)
         }
@@ -151,7 +169,7 @@ def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
         document = _read_object(path, "images", "annotations", "categories")
         try:
             names = {category["id"]: str(category["name"]) for category in document["categories"]}
-            objects.update({str(image["id"]): set() for image in document["images"]})
+            objects.update({image_key(image["id"]): set() for image in document["images"]})
         except (KeyError, TypeError) as error:
             raise DataError(f"{path}: an image or category lacks {error}") from None
         for place, entry in enumerate(document["annotations"]):
@@ -181,9 +199,9 @@ def _kind(value: object) -> str:
 
 
 def _image_id(path: Path, place: int, entry: Any) -> str:
-    if not isinstance(entry, dict) or not isinstance(entry.get("image_id"), int | str):
+    if not isinstance(entry, dict) or not isinstance(entry.get("image_id"), int | float | str):
         raise DataError(f"{path}, entry {place}: no image_id")
-    return str(entry["image_id"])
+    return image_key(entry["image_id"])
 
 
 def _caption(path: Path, place: int, entry: dict[str, Any]) -> str:
@@ -230,7 +248,7 @@ class Karpathy:
             if not isinstance(image.get("filename"), str):
                 raise DataError(f"{where}: no filename")
             captions[name] = _sentences(where, image.get("sentences"))
-            files[name] = "/".join(filter(None, (image.get("filepath"), image["filename"])))
+            files[name] = _photograph(image)
             splits[image["split"]].append(name)
         return cls(captions, files, splits)
 

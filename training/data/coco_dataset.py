@@ -29,8 +29,6 @@ class CocoOptions:
     """A ``captions_*.json`` of COCO for each of :data:`training.data.caption_dataset.SPLITS`; ``train`` is required."""
     photographs: str = "coco"
     """Folder that contains ``train2014``, ``val2014`` and so on."""
-    sources: list[str] = field(default_factory=list)
-    """Values of ``source`` of the training captions that are read from ``captions``; all where none is named."""
     name: str = ""
     """What the manifests of models call photographs and captions that are not COCO's; with ``terms``."""
     terms: str = ""
@@ -85,7 +83,7 @@ class CocoDataset(CaptionDataset):
         splits: dict[str, list[str]] = {}
         for split, name in options.captions.items():
             path = data / name
-            annotations = read_captions(path, options.sources if split == "train" else ())
+            annotations = read_captions(path)
             if twice := captions.keys() & annotations.captions.keys():
                 raise DataError(f"{path}, image {min(twice)}: it is in another split as well")
             if nameless := annotations.captions.keys() - annotations.file_names.keys():

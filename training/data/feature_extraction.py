@@ -26,8 +26,8 @@ from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
 from training.data.feature_store import SHARD_IMAGES, StoreReport, StoreWriter
 from training.data.loading import load_ahead, loading_threads
-from training.data.photographs import read_photograph
-from training.data.regions import MAX_REGIONS, Regions
+from training.data.photographs import read_photograph, visible_files
+from training.data.regions import Regions
 from training.data.visual_inputs import fingerprint, open_features
 from training.errors import DataError
 from training.vision.released_weights import open_backbone
@@ -68,6 +68,8 @@ def _covered(start: np.ndarray, stop: np.ndarray, cells: int) -> np.ndarray:
 
 VISION_GRAPH_TOKENS, BACKBONE_TOKENS = "vision graph", "backbone"
 """Values of ``made_by`` in the source of a store whose features are the tokens of a bundle, or of a named backbone."""
+MAX_OBJECTS = 49
+"""Boxes of a detector whose tokens a photograph has, beside the token of the whole photograph."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 """File names of photographs."""
 
@@ -182,7 +184,7 @@ class BundleExtractor:
                 yield tokens, token_boxes(self._grid_boxes, bundle.preprocessing, width, height)
             else:
                 # The token of the whole photograph comes first; detections are ordered by score.
-                regions = [detection.box_xyxy for detection in self._detector.detect(frame)[: MAX_REGIONS - 1]]
+                regions = [detection.box_xyxy for detection in self._detector.detect(frame)[:MAX_OBJECTS]]
                 yield pool_regions(tokens[bundle.tokens_before_grid :], bundle.grid, regions, width, height)
 
 
@@ -236,7 +238,7 @@ def find_photographs(folder: Path, ids: Ids) -> dict[str, Path]:
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     photographs: dict[str, Path] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES):
+    for path in (path for path in visible_files(folder) if path.suffix.lower() in SUFFIXES):
         image = _image_id(path, ids)
         if image in photographs:
             raise DataError(f"{path}: image id {image} is that of {photographs[image]} as well; --ids chooses others")
@@ -284,7 +286,7 @@ def convert_features(
         paths: one file or folder, or several that hold different images.
         store: folder of the store; an existing store is continued.
         width: width of a feature.
-        max_regions: how many regions of an image are kept, in file order.
+        max_regions: how many regions of an image are kept, in file order; 0: all.
         save_every: images in a shard. If the process is killed, those that are not yet written are lost.
         image_sizes: annotation files with the sizes of images, for formats that may lack them.
 

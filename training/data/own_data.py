@@ -6,7 +6,7 @@ Entries that cannot be used (no caption, an empty one) are collected as issues a
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.sources.image_folder import is_image_file, natural_order
 from training.data.caption_dataset import SPLITS, CaptionDataset, Issue
+from training.data.coco import image_entries
 from training.data.json_files import read_json, read_json_lines
-from training.data.photographs import file_key, read_photograph
+from training.data.photographs import file_key, read_photograph, visible_files
 from training.errors import DataError
 
 PICTURE_KEYS = ("file_name", "image", "filename", "file", "path", "picture", "photograph")
 CAPTION_KEYS = ("caption", "captions", "text", "texts", "sentence", "sentences", "description")
 """Names of the column, or key, with the file name of a picture and with its caption or list of captions."""
+GROUP_KEYS = ("group", "place", "scene")
+"""Names of the column with what pictures have in common that may not be divided among splits, as a drive or a room."""
 SPLIT_NAMES = {
     "train": "train", "training": "train", "restval": "train", "dev": "dev", "val": "dev", "valid": "dev",
     "validation": "dev", "test": "test", "testing": "test",
@@ -46,6 +49,8 @@ class Row(NamedTuple):
     captions: list[str]
     split: str = ""
     """One of :data:`SPLIT_NAMES`; empty where the file does not say."""
+    group: str = ""
+    """Pictures of one group stay in one split; empty where the file does not say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +87,14 @@ class FolderOptions(_OwnOptions):
         folder = data / self.folder
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder; give `folder` below the data folder, {data}, or absolute")
-        tables = [table for name in METADATA for table in sorted(folder.rglob(name))]
+        files = visible_files(folder)
+        tables = [path for name in METADATA for path in files if path.name == name]
         issues: list[Issue] = []
         rows = [
             row._replace(picture=str(PurePosixPath(table.parent.relative_to(folder).as_posix(), row.picture)))
             for table in tables
             for row in _rows_of_table(table)
-        ] or list(_rows_of_texts(folder, issues))
+        ] or list(_rows_of_texts(folder, files, issues))
         if not rows:
             raise DataError(f"{folder}: no picture in it or its sub-folders")
         return OwnDataset.of(rows, folder, self, issues)
@@ -127,6 +133,8 @@ class OwnDataset(CaptionDataset):
     captions: Mapping[str, Sequence[str]]
     splits: Mapping[str, Sequence[str]]
     issues: Sequence[Issue]
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Group of the pictures that have one."""
 
     @classmethod
     def of(cls, rows: Iterable[Row], folder: Path, options: _OwnOptions, issues: Iterable[Issue] = ()) -> "OwnDataset":
@@ -137,14 +145,17 @@ class OwnDataset(CaptionDataset):
         """
         captions: dict[str, list[str]] = {}
         split_of: dict[str, str] = {}
+        groups: dict[str, str] = {}
         found = list(issues)
-        for where, picture, texts, named in rows:
+        for where, picture, texts, named, group in rows:
             first = PurePosixPath(picture).parts[0] if "/" in picture else ""
             split = SPLIT_NAMES.get((named or first).strip().lower(), "" if named else "train")
             if not split:
                 raise DataError(f"{where}: split {named!r} is none of {', '.join(SPLIT_NAMES)}")
             if split_of.setdefault(picture, split) != split:
                 raise DataError(f"{where}: {picture} is in the split {split_of[picture]}, too")
+            if group:
+                groups[picture] = group
             own = captions.setdefault(picture, [])
             if not texts:
                 found.append(Issue(NO_CAPTION, f"{where}: {picture}"))
@@ -158,8 +169,10 @@ class OwnDataset(CaptionDataset):
         if not splits["dev"]:
             if len(splits["train"]) < 2:
                 raise DataError(f"{folder}: {len(splits['train'])} pictures with captions to train on; 2 are needed")
-            _split_off_dev(splits, options)
-        return cls(folder, captions, splits, found)
+            _split_off_dev(splits, groups, options)
+            if not splits["train"]:
+                raise DataError(f"{folder}: all pictures are of one group, so none is left for a dev split")
+        return cls(folder, captions, splits, found, groups)
 
     def split(self, name: str) -> list[str]:
         if not (images := self.splits.get(name)):
@@ -177,17 +190,26 @@ class OwnDataset(CaptionDataset):
         return read_photograph(self.folder / name, name)
 
 
-def _split_off_dev(splits: dict[str, list[str]], options: _OwnOptions) -> None:
-    """Move pictures from train to dev. A picture's turn depends on seed and name, so new pictures move few others."""
+def _split_off_dev(splits: dict[str, list[str]], groups: Mapping[str, str], options: _OwnOptions) -> None:
+    """Move pictures, whole groups of them, from train to dev.
+
+    The turn of a group depends on seed and name, so new pictures move few others. A picture without a group is one of
+    its own.
+    """
+    members: dict[str, list[str]] = defaultdict(list)
+    for picture in splits["train"]:
+        members[groups.get(picture, picture)].append(picture)
+    wanted, dev = max(1, round(options.dev_share * len(splits["train"]))), set[str]()
+    for name in sorted(members, key=lambda name: sha256_of_bytes(f"{options.seed}/{name}".encode(errors="replace"))):
+        if len(dev) < wanted:
+            dev.update(members[name])
     train = splits["train"]
-    turns = sorted(train, key=lambda picture: sha256_of_bytes(f"{options.seed}/{picture}".encode(errors="replace")))
-    dev = set(turns[: max(1, round(options.dev_share * len(train)))])
     splits["train"] = [picture for picture in train if picture not in dev]
     splits["dev"] = [picture for picture in train if picture in dev]
 
 
-def _rows_of_texts(folder: Path, issues: list[Issue]) -> Iterator[Row]:
-    files = sorted((path for path in folder.rglob("*") if path.is_file()), key=natural_order)
+def _rows_of_texts(folder: Path, files: Sequence[Path], issues: list[Issue]) -> Iterator[Row]:
+    files = sorted(files, key=natural_order)
     pictures = [path for path in files if is_image_file(path)]
     for path in pictures:
         text = path.with_suffix(".txt")
@@ -219,7 +241,7 @@ def _rows_of_table(path: Path) -> Iterator[Row]:
             wanted = " and ".join(f"one of {', '.join(keys)}" for keys in (PICTURE_KEYS, CAPTION_KEYS))
             raise DataError(f"{where}: expected the columns or keys {wanted}; it has {', '.join(map(str, entry))}")
         texts = [_text(text) for text in captions] if isinstance(captions, list) else [_text(captions)]
-        yield Row(where, picture, texts, str(entry.get("split") or ""))
+        yield Row(where, picture, texts, str(entry.get("split") or ""), str(_first(entry, GROUP_KEYS) or ""))
 
 
 def _rows_of_csv(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -239,27 +261,11 @@ def _rows_of_csv(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _rows_of_json(path: Path, document: Any) -> list[tuple[str, dict[str, Any]]]:
-    """List the entries of a list, of COCO's ``images`` and ``annotations``, or of Karpathy's ``images``."""
-    entries: Any = document
-    if isinstance(document, dict):
-        entries = document.get("images")
-        if isinstance(entries, list) and isinstance(document.get("annotations"), list):
-            captions: dict[str, list[Any]] = defaultdict(list)
-            for annotation in filter(_is_object, document["annotations"]):
-                captions[str(annotation.get("image_id"))].append(annotation.get("caption", ""))
-            entries = [{**image, "captions": captions[str(image.get("id"))]} for image in filter(_is_object, entries)]
-        elif isinstance(entries, list):
-            entries = [
-                {**image, "filename": "/".join(filter(None, (image.get("filepath"), image.get("filename"))))}
-                for image in filter(_is_object, entries)
-            ]
-    if not isinstance(entries, list) or not all(map(_is_object, entries)):
+    """List the entries of a list, or those of COCO's or Karpathy's file."""
+    entries = image_entries(document) if isinstance(document, dict) else document
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DataError(f"{path}: expected a list of objects, COCO's images and annotations, or Karpathy's images")
     return [(f"{path}, entry {number}", entry) for number, entry in enumerate(entries)]
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _first(entry: Mapping[str, Any], keys: Sequence[str]) -> Any:

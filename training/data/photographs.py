@@ -31,6 +31,18 @@ def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
         raise DataError(f"{path}, image {image}: {error}") from None
 
 
+def visible_files(folder: Path) -> list[Path]:
+    """List the files of a folder and its sub-folders, in the order of their paths.
+
+    Hidden files and folders, as those in which notebooks and file managers keep copies, are left out.
+    """
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
 def file_key(path: Path) -> str:
     """Return a text that changes when a file is replaced.
 

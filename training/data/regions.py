@@ -1,8 +1,8 @@
 """Bottom-up features (Anderson et al. 2018) in the formats in which they are published, read image by image.
 
-The constructors take the path, the width of a feature and the number of regions that are read of an image. They and
-``read`` raise :class:`DataError` as :class:`training.data.regions.RegionFeatures` says. Only the rows of the requested
-image are read, so a file may be larger than memory. Open a file in the process that reads it.
+The constructors take the path, the width of a feature and the number of regions that are read of an image (0: all).
+They and ``read`` raise :class:`DataError` as :class:`RegionFeatures` says. Only the rows of the requested image are
+read, so a file may be larger than memory. Open a file in the process that reads it.
 
 A feature store (:mod:`training.data.feature_store`) is read many times as fast; `python -m training.features --from`
 converts these formats.
@@ -135,8 +135,6 @@ def _finite(where: str, name: str, values: np.ndarray) -> NDArray[np.float32]:
     return numbers
 
 
-MAX_REGIONS = 50
-"""Regions of an image that M2 reads."""
 LONGEST_LINE = 1 << 26
 """Longest line of a TSV file, bytes; 100 regions take 1.1 MB."""
 SIZE_KEYS = ("image_w", "image_h")
@@ -155,7 +153,7 @@ class Hdf5Features:
             import h5py
         except ImportError:
             raise DataError(f"{path}: reading HDF5 needs h5py; `pip install h5py`") from None
-        self.path, self.width, self.max_regions, self._sizes = path, width, max_regions, image_sizes
+        self.path, self.width, self.max_regions, self._sizes = path, width, max_regions or None, image_sizes
         if not path.is_file():
             raise DataError(f"{path}: no such feature file")
         try:
@@ -194,7 +192,7 @@ class NpzFeatures:
     """
 
     def __init__(self, folder: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size] = _NO_SIZES) -> None:
-        self.folder, self.width, self.max_regions, self._sizes = folder, width, max_regions, image_sizes
+        self.folder, self.width, self.max_regions, self._sizes = folder, width, max_regions or None, image_sizes
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder of features")
 
@@ -232,7 +230,7 @@ class TsvFeatures:
     """
 
     def __init__(self, path: Path, width: int, max_regions: int) -> None:
-        self.path, self.width, self.max_regions = path, width, max_regions
+        self.path, self.width, self.max_regions = path, width, max_regions or None
         if not path.is_file():
             raise DataError(f"{path}: no such feature file")
         if not path.stat().st_size:

@@ -630,6 +630,7 @@ def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeat
     facts: dict[str, Any] = {"kind": config.kind}
     if isinstance(features, FeatureStore):
         facts["source"] = features.source
+        _check_regions(features, config)
     return features, facts
 
 
@@ -698,3 +699,22 @@ def backbone_provenance(name: str, folder: Path) -> list[dict[str, Any]]:
         return released_provenance(path)
     record = load_checkpoint(path)[1]["record"]
     return merge_provenance(provenance_of_record(record), record["backbone_trained_on"])
+
+
+def _check_regions(store: FeatureStore, config: FeaturesConfig) -> None:
+    """Check that a store of published features has the regions that the experiment asks for.
+
+    Raises:
+        DataError: it was converted with another number.
+    """
+    kept = store.source.get("max_regions", config.max_regions)
+    if kept != config.max_regions:
+        raise DataError(
+            f"{store.folder} has {_regions(kept)} of an image, and max_regions of the experiment's features is "
+            f"{config.max_regions or 'not given'}; give max_regions: {kept} if that is meant, or convert with "
+            "--max-regions"
+        )
+
+
+def _regions(count: int) -> str:
+    return f"the first {count} regions" if count else "all regions"

@@ -78,19 +78,24 @@ def set_up_captioner(
     _check_words(words, dataset.captions, list(places))
     initial = load_trained(CHECKOUT / config.start_from) if config.start_from else None
     train_words = words.select([places[image] for image in images["train"]])
+    try:
+        search = config.search(None if initial is None else initial.search)
+    except ValueError as error:
+        raise ConfigError(f"evaluation: {error}") from None
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)
-    _check_vocabulary(vocabulary, config)
+    _check_vocabulary(vocabulary, config, search)
     train_words = train_words if pairs is None else pairs.split(train_words)
-    max_words = config.data.max_words
     captions = TrainingCaptions(
         train_words,
         vocabulary,
-        max_words,
-        config.data.max_caption_words or max_words,
+        search.max_words,
+        config.data.max_caption_words or search.max_words,
         caption_weights(dataset, images["train"]),
+        search=search,
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)
+    _check_lengths(captioner, {"max_words": search.max_words, "max_caption_words": config.data.max_caption_words})
     record = {
         "name": config.name,
         TRAINED_ON: provenance(config.data),
@@ -106,7 +111,6 @@ def set_up_captioner(
             () if initial is None else set(initial.vocabulary.words) - set(initial.record.get(UNTRAINED, []))
         )
         record[UNTRAINED] = [word for word in untrained if word not in trained_before]
-    search = (Search() if initial is None else initial.search).changed(max_words=max_words, **config.evaluation.search)
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, search)
     if initial is not None:
         _start_from(initial, trained, config.start_from)
@@ -152,7 +156,7 @@ def _facts(images: Mapping[str, Sequence[str]], words: TokenizedCaptions, vocabu
     return sentence
 
 
-def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig) -> None:
+def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig, search: Search) -> None:
     """Check that the vocabulary has words, and enough of them for the beams of every search of the run.
 
     Raises:
@@ -162,7 +166,7 @@ def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig) -> None:
         raise ConfigError(
             "data: no word of the training captions is in the vocabulary; lower data.minimum_count or check them"
         )
-    beams = max([config.evaluation.beam_size, *(phase.beam_size for phase in config.phases)])
+    beams = max([search.beam_size, *(phase.beam_size or 0 for phase in config.phases)])
     if beams > len(vocabulary):
         raise ConfigError(
             f"beam_size is {beams}, but the vocabulary of the training captions has only {len(vocabulary)} words; "
@@ -214,14 +218,13 @@ def _build_captioner(
         model = family.Config(vocabulary_size=len(vocabulary), token_width=token_width, **options)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"model: {error}") from None
-    captioner = family(model)
-    for key in ("max_words", "max_caption_words"):
-        if captioner.max_words is not None and getattr(config.data, key) > captioner.max_words:
-            raise ConfigError(
-                f"data: {key} is {getattr(config.data, key)}, but the captioner decodes at most "
-                f"{captioner.max_words} words"
-            )
-    return captioner
+    return family(model)
+
+
+def _check_lengths(captioner: Captioner, lengths: Mapping[str, int]) -> None:
+    for key, length in lengths.items():
+        if captioner.max_words is not None and length > captioner.max_words:
+            raise ConfigError(f"data: {key} is {length}, but the captioner decodes at most {captioner.max_words} words")
 
 
 def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) -> dict[str, Any]:
@@ -255,7 +258,7 @@ def _start_from(initial: TrainedCaptioner, trained: TrainedCaptioner, path: str)
     """
     if initial.family != trained.family:
         raise ConfigError(f"start_from: {path} is a captioner of the family {initial.family}, not {trained.family}")
-    weights = _with_new_words(initial.captioner.state_dict(), len(initial.vocabulary), len(trained.vocabulary))
+    weights = _with_new_words(initial.captioner, len(trained.vocabulary))
     _check_shapes(weights, trained.captioner.state_dict(), path)
     if initial.backbone_options != trained.backbone_options:
         raise ConfigError(
@@ -269,22 +272,18 @@ def _start_from(initial: TrainedCaptioner, trained: TrainedCaptioner, path: str)
         )
 
 
-def _with_new_words(weights: Mapping[str, Tensor], known: int, words: int) -> dict[str, Tensor]:
-    """Append rows of new words to the tensors that have a row for each word of the vocabulary.
+def _with_new_words(captioner: Captioner, words: int) -> dict[str, Tensor]:
+    """Return the tensors of a captioner with rows of new words, so that the vocabulary has ``words``.
 
     A new word has the mean of the rows of all others: it is no likelier than they are until it has been learned
-    (Hewitt, 2021, Initializing New Word Embeddings for Pretrained Language Models).
-
-    Args:
-        weights: tensors by name.
-        known, words: sizes of the vocabulary before and after.
+    (Hewitt, 2021, Initializing New Word Embeddings for Pretrained Language Models). It has no pretrained vector.
     """
-    return {
-        name: torch.cat([rows, rows.mean(dim=0, keepdim=True).expand(words - known, *rows.shape[1:])])
-        if rows.dim() and rows.shape[0] == known < words
-        else rows
-        for name, rows in weights.items()
-    }
+    weights = dict(captioner.named_parameters())
+    tensors: dict[str, Tensor] = captioner.state_dict()
+    for name, rows in captioner.word_tables().items():
+        row = rows.mean(dim=0, keepdim=True) if name in weights else torch.zeros_like(rows[:1])
+        tensors[name] = torch.cat([rows, row.expand(words - len(rows), *rows.shape[1:])])
+    return tensors
 
 
 def _check_shapes(initial: Mapping[str, Tensor], captioner: Mapping[str, Tensor], path: str) -> None:

@@ -247,4 +247,6 @@ class Captioning:
         self.inputs.flush()
         self.trained.captioner.eval()
         self._synchronise_buffers()  # the loss, too, may change buffers
-        return self._dev.score(self.trained, self.inputs, self.config.data.max_words, epochs_left=epochs_left)
+        scores = self._dev.score(self.trained, self.inputs, epochs_left=epochs_left)
+        self.inputs.flush()
+        return scores

@@ -74,13 +74,12 @@ class DevEvaluation:
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SUBSET,)))
             self._subset = np.sort(random.choice(len(images), settings.subset, replace=False))
 
-    def score(self, trained: TrainedCaptioner, inputs: VisualInputs, max_words: int, *, epochs_left: int) -> DevScores:
+    def score(self, trained: TrainedCaptioner, inputs: VisualInputs, *, epochs_left: int) -> DevScores:
         """Score the split, or its subset; the result is the same in every process.
 
         Args:
             trained: captioner in evaluation mode, with the vocabulary.
             inputs: visual tokens of the split.
-            max_words: longest caption, end token included.
             epochs_left: number of epochs of the phase after this one.
 
         Raises:
@@ -91,7 +90,7 @@ class DevEvaluation:
         chosen = np.arange(len(self._images)) if subset is None or whole else subset
         own = chosen[processes.rank :: processes.count]
         with processes.fail_in_all(), torch.inference_mode(), processes.autocast():
-            statistics = self._references.statistics(self._captions(trained, inputs, max_words, own))
+            statistics = self._references.statistics(self._captions(trained, inputs, own))
         parts = processes.gather((own, statistics))
         places, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         rows = rows[np.argsort(places)]  # the order of summation, too, is the same for any number of processes
@@ -100,9 +99,7 @@ class DevEvaluation:
             return DevScores(scores)
         return DevScores(scores, _scores(rows[subset]), len(subset)) if whole else DevScores(None, scores, len(subset))
 
-    def _captions(
-        self, trained: TrainedCaptioner, inputs: VisualInputs, max_words: int, images: NDArray[np.int64]
-    ) -> dict[str, str]:
+    def _captions(self, trained: TrainedCaptioner, inputs: VisualInputs, images: NDArray[np.int64]) -> dict[str, str]:
         """Search for the captions of images, as words joined by spaces."""
         parts = np.array_split(images, -(-len(images) // self._settings.images_per_batch)) if len(images) else []
         captions: dict[str, str] = {}
@@ -111,7 +108,7 @@ class DevEvaluation:
             bar = tqdm(parts, desc="dev", unit="batch", leave=False, disable=not self._processes.is_first)
             for part, host_batch in zip(bar, batches, strict=True):
                 batch = self._processes.to_device(host_batch)
-                found = trained.caption(inputs.visual(batch), self._settings.beam_size, max_words, attention=False)
+                found = trained.caption(inputs.visual(batch), attention=False)
                 sentences = map(" ".join, trained.words(found))
                 captions.update(zip((self._images[image] for image in part), sentences, strict=True))
         return captions

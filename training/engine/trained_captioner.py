@@ -23,7 +23,6 @@ from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import has_eight_bits, set_eight_bits
 from training.vision.backbone import SQUASHED, Backbone
-from training.vision.inverted_residuals import MobileNetV2
 from training.vision.side_by_side import construct
 
 UNTRAINED = "untrained_words"
@@ -147,17 +146,15 @@ class TrainedCaptioner:
             CheckpointError: the file is missing, malformed or not a trained captioner.
         """
         tensors, state = load_checkpoint(path)
-        if not {"family", "model", "vocabulary", "record"} <= state.keys():
+        if not {"family", "model", "vocabulary", "record", "search"} <= state.keys():
             raise CheckpointError(f"{path} is not a trained captioner; give the best.safetensors of a run")
         if state["family"] not in FAMILIES:
             raise CheckpointError(
                 f"{path} has a captioner of an unknown family {state['family']!r}; known are {', '.join(FAMILIES)}"
             )
         family = FAMILIES[state["family"]]
-        model = dict(state["model"])
-        model.pop("padding_id", None)  # older checkpoints name it; it is the same in every vocabulary
         try:
-            captioner = family(family.Config(**model)).eval()
+            captioner = family(family.Config(**state["model"])).eval()
         except (TypeError, ValueError) as error:
             raise CheckpointError(f"{path} has options that the family {state['family']} refuses: {error}") from None
         set_eight_bits(captioner, bool(state.get("eight_bits")))
@@ -165,10 +162,9 @@ class TrainedCaptioner:
         vocabulary = Vocabulary(tuple(state["vocabulary"]), **joining)
         backbone = None
         if under_prefix("backbone", tensors):
-            options = {"kind": MobileNetV2.kind, **state.get("backbone", {})}  # older checkpoints lack the key
-            backbone = construct(options).eval()
+            backbone = construct(state["backbone"]).eval()
         try:
-            search = _read_search(state)
+            search = Search.from_json(state["search"])
         except ValueError as error:
             raise CheckpointError(f"{path}: settings of the search: {error}") from None
         trained = cls(state["family"], captioner, backbone, vocabulary, state["record"], search)
@@ -226,20 +222,3 @@ class TrainedCaptioner:
     def sentences(self, words: torch.Tensor) -> list[str]:
         """Decode each image's best caption of (B, k, T) ids."""
         return [self.vocabulary.sentence(ids) for ids in words[:, 0].tolist()]
-
-
-def _read_search(state: dict[str, Any]) -> Search:
-    """Read the settings of the search; older checkpoints have them in the experiment, and penalties of their own.
-
-    Raises:
-        ValueError: a value is out of range.
-    """
-    if "search" in state:
-        return Search.from_json(state["search"])
-    experiment = state["record"].get("experiment", {})
-    return Search().changed(
-        beam_size=experiment.get("evaluation", {}).get("beam_size"),
-        max_words=experiment.get("data", {}).get("max_words"),
-        repeat_penalty=state.get("repeat_penalty"),
-        end_penalty=state.get("end_penalty"),
-    )

@@ -71,7 +71,7 @@ class Trainer:
         self.processes.from_first(lambda: claim_folder(folder, config))
         left_out = frozenset[str]()
         if not config.features:
-            left_out, warning = self.processes.from_first(lambda: unusable_pictures(config.data, data))
+            left_out, warning = self.processes.from_first(lambda: unusable_pictures(config.data, data, cache))
             if warning and self.processes.is_first:
                 print(f"warning: {warning}", file=sys.stderr, flush=True)
         with self.processes.fail_in_all():
@@ -179,7 +179,6 @@ class Trainer:
         while progress.epoch < phase.last_epoch and not 0 < phase.patience <= progress.stale_epochs:
             self._train_epoch(phase, step, optimizer, scheduler)
             self._finish_epoch(phase, optimizer)
-        self.captioning.inputs.flush()
         for average in self._averages.values():
             average.copy_to_module()
         self._averages = {}

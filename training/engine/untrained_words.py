@@ -53,17 +53,10 @@ def related_words(word: str, vocabulary: Vocabulary, untrained: Collection[str])
 def fill_untrained_words(captioner: Captioner, vocabulary: Vocabulary, untrained: Collection[str]) -> None:
     """Give words without examples the mean weights of related words, in place.
 
-    The weights of a word are its rows of those parameters of embeddings and linear layers that have a row for every
-    word of the vocabulary.
+    The weights of a word are its rows of :meth:`training.models.captioner.Captioner.word_tables`.
     """
-    size = len(vocabulary)
-    tables = [
-        parameter
-        for module in captioner.modules()
-        if isinstance(module, torch.nn.Embedding | torch.nn.Linear)
-        for parameter in module.parameters(recurse=False)
-        if parameter.shape[0] == size
-    ]
+    weights = dict(captioner.named_parameters())
+    tables = [weights[name] for name in captioner.word_tables() if name in weights]
     with torch.no_grad():
         for word in untrained:
             donors = vocabulary.encode(related_words(word, vocabulary, untrained))

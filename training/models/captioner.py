@@ -158,6 +158,10 @@ class HookContext:
     """Whether this is the first process, whose synchronised buffers are sent to all others after the hook."""
 
 
+WORD_TABLES = ("word_embedding.weight", "word_projection.weight", "word_projection.bias", "word_vectors", "has_vector")
+"""Ends of the names of a captioner's tensors with a row for each word of the vocabulary; the last two are buffers."""
+
+
 @dataclass(frozen=True)
 class CaptionerConfig:
     """The fields that the configuration of every family has; a family adds its own hyper-parameters.
@@ -175,7 +179,10 @@ class CaptionerConfig:
 
 
 class Captioner(nn.Module):
-    """Base class of the model families."""
+    """Base class of the model families.
+
+    Its tensors with a row for each word of the vocabulary have the names of :data:`WORD_TABLES`.
+    """
 
     Config: ClassVar[type[CaptionerConfig]] = CaptionerConfig
     needs_boxes: ClassVar[bool] = False
@@ -191,6 +198,10 @@ class Captioner(nn.Module):
     def max_words(self) -> int | None:
         """Longest sequence of words that can be decoded, begin token included; None where there is no limit."""
         return None
+
+    def word_tables(self) -> dict[str, Tensor]:
+        """Return the tensors with a row for each word of the vocabulary, by their names in the state dict."""
+        return {name: table for name, table in self.state_dict().items() if name.endswith(WORD_TABLES)}
 
     @property
     def word_vector_width(self) -> int:

@@ -1,6 +1,6 @@
 """The interface of training objectives."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
@@ -33,6 +34,8 @@ class TrainingCaptions:
     similar: NDArray[np.int64] | None = None
     """(images, K) indices of the most similar images of each image, the most similar first, -1 where there are fewer;
     None where no phase needs them."""
+    search: Search = field(default_factory=Search)
+    """Settings of the captioner's search."""
 
 
 class BatchLoss(NamedTuple):

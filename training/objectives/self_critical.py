@@ -58,7 +58,18 @@ class SelfCritical:
             phase: the phase.
             rewards: their sum is the reward of a caption.
         """
-        self._search = SearchSettings(phase.beam_size, captions.max_words, stop="all", attention=False)
+        search = captions.search
+        # Without penalties of words: captions are sampled by the probabilities that the loss changes.
+        self._search = SearchSettings(
+            beam_size=search.beam_size if phase.beam_size is None else phase.beam_size,
+            max_words=captions.max_words,
+            forbidden=search.forbidden,
+            min_words=search.min_words,
+            length_penalty=search.length_penalty,
+            finished=search.finished,
+            stop="all",
+            attention=False,
+        )
         self._rewards, self._image_weights = rewards, captions.weights
         largest = sum(reward.largest for reward in rewards)
         self.max_loss = largest * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
+from training.configs.schema import FeaturesConfig
 from training.data.feature_extraction import convert_features, pool_regions
 from training.data.feature_store import FeatureStore
-from training.data.regions import MAX_REGIONS
-from training.data.visual_inputs import open_features
+from training.data.visual_inputs import open_features, open_stored_features
 from training.errors import DataError
 
+MAX_REGIONS = 50
 GRID, WIDTH_PX, HEIGHT_PX = (3, 4), 80, 60
 CELLS = np.arange(12, dtype=np.float32)[:, None]
 """Each token is the number of its cell; cells are 20 pixels wide and high."""
@@ -118,3 +119,17 @@ def test_files_without_features_and_stores_of_other_files_are_refused(tmp_path: 
     convert_features("tsv", [path], tmp_path / "store", WIDTH, MAX_REGIONS)
     with pytest.raises(DataError, match="features of another source"):
         convert_features("tsv", [path], tmp_path / "store", WIDTH, MAX_REGIONS - 1)
+
+
+def test_a_store_trains_an_experiment_of_as_many_regions_alone(tmp_path: Path) -> None:
+    path = write_npz(tmp_path, {"1": regions(8)})
+    for kept in (0, 5):
+        convert_features("npz", [path], tmp_path / f"store{kept}", WIDTH, kept)
+        assert len(FeatureStore(tmp_path / f"store{kept}").read("1").features) == (kept or 8)
+        for wanted in (0, 5, 6):
+            config = FeaturesConfig(store=f"store{kept}", npz="x", width=WIDTH, max_regions=wanted)
+            if wanted == kept:
+                open_stored_features(config, tmp_path)
+            else:
+                with pytest.raises(DataError, match=r"store\d has (all|the first 5) regions .*max_regions of the exp"):
+                    open_stored_features(config, tmp_path)

@@ -13,6 +13,8 @@ from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.checking import check_data, unusable_pictures
 from training.data.datasets import open_dataset, provenance
+from training.data.feature_extraction import Ids, find_photographs
+from training.data.own_data import OwnDataset
 from training.errors import DataError
 
 CAPTIONS = {f"{place}.png": [f"a picture, number {place}", f"ein Bild {place}"] for place in range(10)}
@@ -167,14 +169,16 @@ def test_a_check_lists_everything_that_is_wrong(pictures: Path, bad: DataConfig)
     assert "3.png = 4.png" in {issue.where for issue in issues}
 
 
-def test_unusable_pictures_are_left_out_with_a_sentence_or_refused(pictures: Path, bad: DataConfig) -> None:
-    left_out, sentence = unusable_pictures(bad, pictures.parent)
+def test_unusable_pictures_are_left_out_with_a_sentence_or_refused(
+    pictures: Path, bad: DataConfig, tmp_path: Path
+) -> None:
+    left_out, sentence = unusable_pictures(bad, pictures.parent, tmp_path / "cache")
     assert left_out == {"2.png", "5.png"}
     assert "1 pictures that cannot be read" in sentence
     assert "1 empty captions" in sentence
     refusing = DataConfig(dataset="table", options=bad.options, bad_data="refuse")
     with pytest.raises(DataError, match=r"bad data: .*1 missing pictures"):
-        unusable_pictures(refusing, pictures.parent)
+        unusable_pictures(refusing, pictures.parent, tmp_path / "cache")
 
 
 def test_a_folder_reports_texts_without_a_picture(pictures: Path, bad: DataConfig) -> None:
@@ -188,3 +192,70 @@ def test_the_manifest_says_what_the_data_was() -> None:
     assert provenance(DataConfig(dataset="folder", options=options)) == [
         {"name": "our kitchen", "terms": "not for publication"}
     ]
+
+
+def test_a_picture_is_in_one_split_and_is_decoded_once(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pictures / "3.png").write_bytes((pictures / "4.png").read_bytes())
+    table = [
+        {"image": name, "caption": "a picture", "split": "val" if name == "3.png" else "train"} for name in CAPTIONS
+    ]
+    (pictures / "all.json").write_text(json.dumps(table))
+    config = DataConfig(dataset="table", options={"table": "own/all.json"})
+    for _ in range(2):
+        left_out, sentence = unusable_pictures(config, tmp_path, tmp_path / "cache")
+        assert left_out == {"4.png"}
+        assert "1 training pictures that are in dev or test as well, for example 4.png = 3.png" in sentence
+        monkeypatch.setattr(OwnDataset, "read_image", None)  # all are known
+    monkeypatch.undo()
+    assert "4.png = 3.png" in {issue.where for issue in check_data(config, tmp_path)[1]}
+
+
+@pytest.mark.parametrize("column", ["group", "Place", "scene"])
+def test_pictures_of_one_group_stay_in_one_split(pictures: Path, column: str) -> None:
+    table = [{"image": name, "caption": "a picture", column: f"drive {int(name[0]) // 3}"} for name in CAPTIONS]
+    (pictures / "all.json").write_text(json.dumps(table))
+    for seed in range(5):
+        dataset = opened(pictures.parent, table="own/all.json", seed=seed)
+        sides = [{int(name[0]) // 3 for name in dataset.split(split)} for split in ("train", "dev")]
+        assert not sides[0] & sides[1]
+    for row, split in zip(table, ["train", "dev"] * 5, strict=True):
+        row["split"] = split
+    (pictures / "all.json").write_text(json.dumps(table))
+    _, issues = check_data(DataConfig(dataset="table", options={"table": "own/all.json"}), pictures.parent)
+    assert "drive 0: dev, train" in {issue.where for issue in issues if issue.kind == "groups in two splits"}
+    one = [{**row, column: "drive", "split": ""} for row in table]
+    (pictures / "all.json").write_text(json.dumps(one))
+    with pytest.raises(DataError, match="all pictures are of one group"):
+        opened(pictures.parent, table="own/all.json")
+
+
+def test_a_check_names_neighbours_that_look_alike_on_both_sides(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    random = np.random.default_rng(0)
+    room = random.integers(0, 256, (8, 9, 3)).astype(np.uint8)
+    for frame in range(6):
+        view = room[:, :8] if frame < 4 else random.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        picture = cv2.resize(view, (160, 120), interpolation=cv2.INTER_CUBIC)
+        cv2.imwrite(str(tmp_path / "own" / f"frame{frame + 8}.png"), np.roll(picture, frame, axis=1))
+    rows = [
+        {"image": f"frame{f + 8}.png", "caption": "a room", "split": "dev" if f in (2, 5) else "train"}
+        for f in range(6)
+    ]
+    (tmp_path / "own" / "all.json").write_text(json.dumps(rows))
+    _, issues = check_data(DataConfig(dataset="table", options={"table": "own/all.json"}), tmp_path)
+    assert sorted(issue.where for issue in issues) == [
+        "frame10.png (dev) ~ frame11.png (train)", "frame9.png (train) ~ frame10.png (dev)",
+    ]  # fmt: skip
+
+
+def test_copies_in_hidden_folders_are_no_data(pictures: Path) -> None:
+    for name, texts in CAPTIONS.items():
+        (pictures / name).with_suffix(".txt").write_text("\n".join(texts))
+    hidden = pictures / ".ipynb_checkpoints"
+    draw(hidden / "0-checkpoint.png", 9)
+    (hidden / "0-checkpoint.txt").write_text("a copy")
+    (hidden / "metadata.csv").write_text("file_name,text\n0-checkpoint.png,a copy\n")
+    assert whole(opened(pictures.parent, "folder", folder="own")) == CAPTIONS
+    assert find_photographs(pictures, Ids.NAME).keys() == CAPTIONS.keys()

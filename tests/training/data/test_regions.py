@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
-from training.data.regions import MAX_REGIONS, RegionFeatures
+from training.data.regions import RegionFeatures
 from training.data.visual_inputs import check_images, open_features
 from training.errors import DataError
 
+MAX_REGIONS = 50
 Writer = Callable[[Path, dict[str, Arrays]], Path]
 ONE_BOX, ONE_FEATURE = (base64.b64encode(np.zeros(size, "<f4").tobytes()).decode() for size in (4, WIDTH))
 every_format = pytest.mark.parametrize("write", [write_hdf5, write_tsv, write_npz])

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from tests.tiny_model import tiny_captioner, tiny_smart
+from tests.tiny_model import TINY_SIZES, TOKEN_WIDTH, tiny_smart
 from training.engine.trained_captioner import UNTRAINED, TrainedCaptioner
 from training.engine.untrained_words import DONORS, fill_untrained_words, related_words, untrained_words
+from training.models import FAMILIES
 
 WORDS = (
     "a", "dog", "dogs", "cat", "elephant", "elephants", "horse", "bear", "pizza", "car", "zebra", "zebras", "running",
@@ -48,17 +50,21 @@ def test_an_untrained_word_takes_the_mean_weights_of_related_words_and_no_other_
         torch.testing.assert_close(found[WORDS.index("zebras")], donors.mean(dim=0))
 
 
-def test_both_families_have_the_weights_of_words() -> None:
-    for family in ("smart", "up_down"):
-        captioner = tiny_captioner(family)
-        size = captioner.config.vocabulary_size
-        vocabulary = Vocabulary((*SPECIAL, "dog", "zebra", *(f"w{i}" for i in range(size - 6))))
-        before = {name: values.clone() for name, values in captioner.state_dict().items()}
-        fill_untrained_words(captioner, vocabulary, ["zebra"])
-        after = captioner.state_dict()
-        changed = [name for name in before if not torch.equal(before[name], after[name])]
-        assert len(changed) >= 2
-        assert all(torch.equal(after[name][5], after[name][4]) for name in changed)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_names_its_word_tables_and_no_other_weights_change(family: str) -> None:
+    size = 64  # also that of other tensors
+    captioner = FAMILIES[family](FAMILIES[family].Config(size, TOKEN_WIDTH, **TINY_SIZES[family]))
+    tables = captioner.word_tables()
+    assert all(len(table) == size for table in tables.values())
+    assert any("word_projection" in name for name in tables)
+    vocabulary = Vocabulary((*SPECIAL, "dog", "zebra", *(f"w{i}" for i in range(size - 6))))
+    before = {name: values.clone() for name, values in captioner.state_dict().items()}
+    fill_untrained_words(captioner, vocabulary, ["zebra"])
+    after = captioner.state_dict()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert changed <= tables.keys()
+    assert all(torch.equal(after[name][5], after[name][4]) for name in changed)
 
 
 def test_a_checkpoint_is_read_with_the_weights_filled(tmp_path: Path) -> None:
