@@ -8,11 +8,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from smart_caption_ros.sources import SourceError
-from smart_caption_ros.sources.acvr import ACVR_CLASSES, AcvrSequences, acvr_class
+from smart_caption_ros.sources.acvr import AcvrSequences, acvr_class
 from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruthFrame
 from tests.sources.acvr_sequence import Drawn, write_rooms, write_sequence
 
@@ -57,33 +55,6 @@ def test_boxes_come_from_the_mask_where_labels_have_none(tmp_path: Path, bits: i
     assert [thing.box_xyxy for thing in frame.objects] == [(10, 20, 40, 70), (60, 60, 70, 70)]
 
 
-@pytest.mark.parametrize("spelling", [str, float])
-def test_numbers_of_objects_in_the_mask_may_be_text_or_fractions_of_one(tmp_path: Path, spelling: Any) -> None:
-    labels = write_sequence(tmp_path / "000000", {0: [CHAIR]}, with_boxes=False)
-    for instance in (value for key, value in labels["000000"].items() if not key.startswith("_")):
-        instance["mask_id"] = spelling(instance["mask_id"])
-    (tmp_path / "000000" / "labels.json").write_text(json.dumps(labels))
-    (frame,), issues = frames_of(tmp_path)
-    assert [item.box_xyxy for item in frame.objects] == [(10, 20, 40, 70)]
-    assert not issues
-
-
-@settings(max_examples=25)
-@given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 19)), min_size=1, max_size=30), st.sampled_from([8, 16]))
-def test_the_box_of_a_mask_holds_its_pixels_and_no_more(
-    tmp_path_factory: pytest.TempPathFactory, points: list[tuple[int, int]], bits: int
-) -> None:
-    root = tmp_path_factory.mktemp("points")
-    write_sequence(root / "0", {0: [CUP]}, (30, 20), with_boxes=False)
-    mask = np.zeros((20, 30), {8: np.uint8, 16: np.uint16}[bits])
-    for x, y in points:
-        mask[y, x] = CUP.mask_id
-    cv2.imwrite(str(root / "0" / "0.png"), mask)
-    (frame,), _ = frames_of(root)
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    assert frame.objects[0].box_xyxy == (min(xs), min(ys), max(xs) + 1, max(ys) + 1)
-
-
 def test_frames_are_in_the_order_of_their_numbers_and_sequences_too(tmp_path: Path) -> None:
     write_sequence(tmp_path / "10", {20: [CUP], 3: [CHAIR], 100: []})
     write_sequence(tmp_path / "9", {1: [CUP]})
@@ -103,31 +74,14 @@ def test_every_third_frame_keeps_its_place_whatever_was_left_out(tmp_path: Path)
     assert not data.issues
 
 
-def test_a_folder_with_labels_is_a_sequence_by_itself(tmp_path: Path) -> None:
-    write_rooms(tmp_path)
-    frames, _ = frames_of(tmp_path / "000001")
-    assert {frame.sequence for frame in frames} == {"000001"}
-    assert len(frames) == 8
-
-
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("tv", "television"),
         ("tvmonitor", "television"),
         ("computer monitor", "television"),
-        ("stool", "chair"),
-        ("sofa", "couch"),
-        ("diningtable", "dining table"),
-        ("pottedplant", "potted plant"),
-        ("cellphone", "cell phone"),
-        ("wineglass", "wine glass"),
         ("Dining_Table", "dining table"),
-        ("background", "none"),
-        ("bg", "none"),
         ("__background__", "none"),
         ("unicorn", None),
-        *((name, name) for name in ACVR_CLASSES),
     ],
 )
 def test_names_of_classes_in_all_their_spellings(written: str, meant: str | None) -> None:
@@ -186,10 +140,11 @@ def test_boxes_that_are_amiss_are_cut_or_taken_from_the_mask_or_left_out(
         (lambda labels: labels["000001"].update({"000015": "chair"}), 2, 3, DatasetIssue.MALFORMED_OBJECT),
         (lambda labels: labels.pop("000001"), 1, 2, DatasetIssue.IMAGE_WITHOUT_FRAME),
         (lambda labels: labels.update({"000007": {}}), 2, 4, DatasetIssue.FRAME_WITHOUT_IMAGE),
+        (lambda labels: labels.update(_metadata={"camera": "1 m"}), 2, 4, None),
     ],
 )
 def test_records_that_are_amiss_are_left_out_and_counted(
-    tmp_path: Path, change: Change, frames_left: int, objects: int, expected: DatasetIssue
+    tmp_path: Path, change: Change, frames_left: int, objects: int, expected: DatasetIssue | None
 ) -> None:
     # Without masks: the mask of a frame that is no longer labelled would count as a second image of its number.
     labels = write_sequence(tmp_path / "000000", {0: [CHAIR, CUP], 1: [CHAIR, CUP]}, with_masks=False)
@@ -199,7 +154,7 @@ def test_records_that_are_amiss_are_left_out_and_counted(
     (tmp_path / "000000" / "labels.json").write_text(json.dumps(labels))
     frames, issues = frames_of(tmp_path)
     assert (len(frames), sum(len(frame.objects) for frame in frames)) == (frames_left, objects)
-    assert issues == {expected.value: 1}
+    assert issues == ({expected.value: 1} if expected else {})
 
 
 def test_of_a_frame_that_is_there_twice_the_first_record_counts(tmp_path: Path) -> None:
@@ -209,11 +164,6 @@ def test_of_a_frame_that_is_there_twice_the_first_record_counts(tmp_path: Path) 
     (frame,), issues = frames_of(tmp_path)
     assert len(frame.objects) == 2
     assert issues == {DatasetIssue.REPEATED_FRAME.value: 1}
-
-
-def test_metadata_of_the_sequence_is_no_frame(tmp_path: Path) -> None:
-    frames, issues = oddities_after(tmp_path, lambda labels: labels.update(_metadata={"camera": "1 m"}))
-    assert (len(frames), issues) == (2, {})
 
 
 def test_a_mask_of_another_size_than_the_image_costs_the_frame(tmp_path: Path) -> None:
@@ -273,14 +223,6 @@ def test_a_mask_that_no_record_names_is_not_taken_for_the_picture(tmp_path: Path
     (frame,), issues = frames_of(tmp_path)
     assert frame.image_path.name == "rgb_000005.png"
     assert issues == {DatasetIssue.REPEATED_IMAGE.value: 1}
-
-
-@pytest.mark.parametrize("image_name", ["{}.jpg", "{:06d}.png", "camera1_{:04d}.JPEG", "frame-{}.png"])
-def test_images_go_by_the_last_number_in_their_names(tmp_path: Path, image_name: str) -> None:
-    write_sequence(tmp_path / "000000", {11: [CHAIR]}, image_name=image_name)
-    (frame,), issues = frames_of(tmp_path)
-    assert frame.image_path.name == image_name.format(11)
-    assert not issues
 
 
 def test_counts_start_anew_with_every_pass(tmp_path: Path) -> None:
