@@ -84,7 +84,7 @@ def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
     complete = True
     for frame in _with_progress(described, captioned_frames.count_frames(sources, options.every)):
         if options.as_json:
-            print_json(captioned_frames.to_json(frame), indent=None)
+            print_json(frame.record.to_json(), indent=None)
         else:
             _print_frame(frame)
         pictures.add(frame)
@@ -114,10 +114,10 @@ class _Pictures:
         """Draw a frame, if it has a caption."""
         from smart_caption_ros.viewing import draw_overlay
 
-        frame, caption = described.frame, described.caption
-        if (self._folder is None and self._sheet is None) or frame is None or caption is None:
+        frame, record = described.frame, described.record
+        if (self._folder is None and self._sheet is None) or frame is None or described.error:
             return
-        overlay_bgr = draw_overlay(frame.image_bgr, caption, frame.name, described.grounding)
+        overlay_bgr = draw_overlay(frame.image_bgr, record.caption, frame.name, record.grounding)
         if self._folder is not None:
             self._folder.write(frame.name, overlay_bgr)
         if self._sheet is not None:
@@ -191,10 +191,10 @@ def _load_coverage(class_names: Sequence[str]) -> NounCoverage:
 def _print_frame(described: CaptionedFrame) -> None:
     from rich.text import Text
 
-    caption = described.caption
-    if caption is None:
+    if described.error:
         report_error(described.error)
         return
+    caption, grounding = described.record.caption, described.record.grounding
     terminal = console()
     total_ms = 1000 * caption.timing.total_s
     facts = f"confidence {caption.confidence:.2f}, score {caption.score:.2f}, {total_ms:.0f} ms"
@@ -202,11 +202,11 @@ def _print_frame(described: CaptionedFrame) -> None:
         facts = f"{100 * caption.calibrated_confidence:.0f} % of such captions are true, {facts}"
     if not caption.shows_detail:
         facts += "; a guess: the image shows next to no detail"
-    terminal.print(Text(printable(described.address), style="bold"), soft_wrap=True)
+    terminal.print(Text(printable(described.record.name), style="bold"), soft_wrap=True)
     terminal.print(Text(f"  {caption.text or '(no caption)'}"), soft_wrap=True)
     terminal.print(Text(f"  {facts}", style="dim"), soft_wrap=True)
-    if described.grounding is not None:
-        terminal.print(Text(f"  {_evidence(caption, described.grounding)}", style="dim"), soft_wrap=True)
+    if grounding is not None:
+        terminal.print(Text(f"  {_evidence(caption, grounding)}", style="dim"), soft_wrap=True)
 
 
 def _evidence(caption: Caption, grounding: Grounding) -> str:

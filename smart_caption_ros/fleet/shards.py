@@ -51,7 +51,7 @@ class DescribeBag:
 class DescribeFrames:
     """A sequence, a folder of images or a video that becomes a file of JSON lines, as `describe --json` prints them.
 
-    They have no durations, so that they are the same in every run.
+    They have neither durations nor the time of captioning, so that they are the same in every run.
     """
 
     name: str
@@ -67,8 +67,8 @@ class DescribeFrames:
         lines: list[str] = []
         problems: list[str] = []
         for frame in captioned_frames.describe(captioner, [open_source(self.source)], self.every, coverage):
-            values = captioned_frames.to_json(frame)
-            values.pop("timing_ms", None)
+            values = frame.record.to_json()
+            del values["timing_ms"], values["received"]
             lines.append(json_text(values) + "\n")
             problems += [frame.error] if frame.error else []
         write_text_atomically(self.output, "".join(lines))

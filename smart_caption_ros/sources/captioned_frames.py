@@ -7,78 +7,74 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.captioning import Caption, Captioner, EngineError
+from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
+from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
-from smart_caption_ros.sources import Frame, FrameSource, SkippedFrame, SourceError, open_source
+from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
 from smart_caption_ros.viewing import write_picture
 
 
 @dataclass(frozen=True)
-class Unreadable:
-    """A source that could not be opened, and the sentence that says why."""
-
-    spec: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class CaptionedFrame:
-    """What came of one frame, or of one source that gave none: a frame with its caption, or an error."""
+    """The record of one frame, or of a source or frame that could not be read."""
 
-    address: str
-    """Where the frame is from, as the caller spelled it."""
+    record: CaptionRecord
+    """With the address of the frame as its name; the status is ERROR where there is no caption."""
     frame: Frame | None = None
-    caption: Caption | None = None
-    grounding: Grounding | None = None
-    """The nouns of the caption and the objects that they name; None if they were not requested."""
-    error: str = ""
-    """One sentence; empty where there is a caption."""
+
+    @property
+    def error(self) -> str:
+        """Why there is no caption, one sentence; empty where there is one."""
+        return self.record.status_message if self.record.status is CaptionStatus.ERROR else ""
+
+    @classmethod
+    def without_caption(cls, address: str, error: str, frame: Frame | None = None) -> CaptionedFrame:
+        """Make what stands for a frame or source that could not be read or captioned."""
+        stamp_ns = None if frame is None else frame.stamp_ns
+        return cls(CaptionRecord.without_caption(CaptionStatus.ERROR, error, name=address, stamp_ns=stamp_ns), frame)
 
 
-def open_all(specs: Sequence[str], topic: str | None = None) -> list[FrameSource | Unreadable]:
+Opened = FrameSource | CaptionedFrame
+"""A source, or what stands for one that could not be opened."""
+
+
+def open_all(specs: Sequence[str], topic: str | None = None) -> list[Opened]:
     """Open every source, and keep the place of those that cannot be opened."""
-    sources: list[FrameSource | Unreadable] = []
+    sources: list[Opened] = []
     for spec in specs:
         try:
             sources.append(open_source(spec, topic=topic))
         except SourceError as error:
-            sources.append(Unreadable(spec, str(error)))
+            sources.append(CaptionedFrame.without_caption(spec, str(error)))
     return sources
 
 
-def count_frames(sources: Sequence[FrameSource | Unreadable], every: int = 1) -> int | None:
+def count_frames(sources: Sequence[Opened], every: int = 1) -> int | None:
     """Count the frames that :func:`describe` will yield; None where a source does not know its length."""
-    lengths = [1 if isinstance(source, Unreadable) else source.known_length for source in sources]
-    if None in lengths:
-        return None
-    return sum(math.ceil(length / every) for length in lengths if length is not None)
+    lengths = [source.known_length if isinstance(source, FrameSource) else 1 for source in sources]
+    return None if None in lengths else sum(math.ceil(length / every) for length in lengths if length is not None)
 
 
 def describe(
-    captioner: Captioner | None,
-    sources: Sequence[FrameSource | Unreadable],
-    every: int = 1,
-    coverage: NounCoverage | None = None,
+    captioner: Captioner | None, sources: Sequence[Opened], every: int = 1, coverage: NounCoverage | None = None
 ) -> Iterator[CaptionedFrame]:
-    """Caption every `every`-th frame of each source, in order; whatever cannot be read has its answer too.
+    """Caption every `every`-th frame of each source, in order; what cannot be read has its answer in its place.
 
     Args:
         captioner: None is enough where no source could be opened.
-        sources: from `open_all`.
+        sources: from :func:`open_all`.
         every: 1 for all frames.
         coverage: matches the nouns of each caption with its objects; None leaves that out.
     """
     for source in sources:
-        if isinstance(source, Unreadable):
-            yield CaptionedFrame(source.spec, error=source.reason)
+        if isinstance(source, CaptionedFrame):
+            yield source
         elif captioner is not None:
             yield from _describe_source(captioner, source, every, coverage)
 
@@ -91,44 +87,31 @@ def _describe_source(
     def newly_skipped() -> Iterator[CaptionedFrame]:
         nonlocal reported
         new, reported = source.skipped_frames[reported:], len(source.skipped_frames)
-        yield from (_unread(source, skipped) for skipped in new if skipped.index % every == 0)
+        for skipped in new:
+            if skipped.index % every == 0:
+                address = source.address_of(skipped)
+                yield CaptionedFrame.without_caption(address, f"cannot read {address}: {skipped.reason}")
 
     try:
         for frame in source.every(every):
             yield from newly_skipped()
-            yield _describe_frame(captioner, source, frame, coverage)
+            yield _describe_frame(captioner, source.address_of(frame), frame, coverage)
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
-        yield CaptionedFrame(source.spec, error=str(error))
+        yield CaptionedFrame.without_caption(source.spec, str(error))
 
 
-def _describe_frame(
-    captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None
-) -> CaptionedFrame:
-    address = source.address_of(frame)
+def _describe_frame(captioner: Captioner, address: str, frame: Frame, coverage: NounCoverage | None) -> CaptionedFrame:
     try:
         caption = captioner.caption(frame.image_bgr)
     except (EngineError, ValueError) as error:
-        return CaptionedFrame(address, frame, error=f"cannot caption {address}: {error}")
-    return CaptionedFrame(address, frame, caption, ground_caption(coverage, caption) if coverage is not None else None)
-
-
-def _unread(source: FrameSource, skipped: SkippedFrame) -> CaptionedFrame:
-    address = source.address_of(skipped)
-    return CaptionedFrame(address, error=f"cannot read {address}: {skipped.reason}")
-
-
-def to_json(captioned: CaptionedFrame) -> dict[str, Any]:
-    """Convert to JSON values: the record of the caption, with the status "error" where there is none."""
-    frame = captioned.frame
-    fields: dict[str, Any] = {
-        "name": captioned.address,
-        "stamp_ns": None if frame is None else frame.stamp_ns,
-    }
-    if captioned.caption is None:
-        return CaptionRecord.without_caption(CaptionStatus.ERROR, captioned.error, **fields).to_json()
-    return CaptionRecord.of(captioned.caption, captioned.grounding, **fields).to_json()
+        return CaptionedFrame.without_caption(address, f"cannot caption {address}: {error}", frame)
+    grounding = None if coverage is None else ground_caption(coverage, caption)
+    record = CaptionRecord.of(
+        caption, grounding, has_detector=captioner.detector is not None, name=address, stamp_ns=frame.stamp_ns
+    )
+    return CaptionedFrame(record, frame)
 
 
 class OverlayFolder:

@@ -264,7 +264,6 @@ def test_wrong_usage_is_explained_on_stderr_with_status_2(arguments: list[str], 
     assert complaint in " ".join(result.stderr.split())
 
 
-@pytest.mark.usefixtures("captioner")
 def test_objects_guide_a_bundle_that_has_the_inputs_and_no_other(
     photos: Path, detecting_bundle: Path, tiny_bundle: Path
 ) -> None:
