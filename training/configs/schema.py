@@ -238,6 +238,8 @@ class PhaseConfig:
     """Mirror half of the images."""
     crop: Float = 1.0
     """Smallest share of each side that a random crop keeps; 1: the whole image."""
+    degrade: Float = 0.0
+    """Share of the views that are made worse as a robot's camera makes them: dark, tilted, blurred, noisy, compressed."""
     average: Float = 0.0
     """Decay per step of the moving average of the weights, e.g. 0.997; the average is then scored, saved and passed on
     to the next phase. 0: no average."""
@@ -269,6 +271,12 @@ class PhaseConfig:
     """What the document frequencies of the reward count: ``images``, or ``captions``, as in M2's code."""
     cider_btw_reward: Float = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
+    presence_weight: Float = 0.0
+    """Weight of the presence loss of things (:mod:`training.objectives.presence`) beside cross-entropy, for a captioner
+    that predicts ``things`` and data with exhaustive lists; 0: none."""
+    absent_penalty: Float = 0.0
+    """What self-critical training subtracts from the reward for each thing that a caption names and neither the list nor
+    the captions of the image do, for images with an exhaustive list; 0: nothing."""
     eight_bits: Bool = False
     """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
     (:mod:`training.models.eight_bits`), so that the model learns with it."""
@@ -284,14 +292,14 @@ class PhaseConfig:
             )
         check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
         check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
-        check_not_negative(self, "backbone_learning_rate", "cider_btw_reward")
+        check_not_negative(self, "backbone_learning_rate", "cider_btw_reward", "presence_weight", "absent_penalty")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
         if not 0 < self.backbone_layer_decay <= 1:
             raise ValueError(f"backbone_layer_decay must be more than 0 and at most 1, not {self.backbone_layer_decay}")
         if not 0 < self.crop <= 1:
             raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
-        check_shares(self, "average", "patch_dropout", "label_smoothing")
+        check_shares(self, "average", "patch_dropout", "label_smoothing", "degrade")
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.cider_btw_reward and self.objective != "self_critical":
@@ -301,6 +309,11 @@ class PhaseConfig:
             raise ValueError("pairs: self_critical has no use for human captions; leave it out")
         if self.objective == "self_critical" and self.beam_size is not None and self.beam_size < 2:
             raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
+
+    @property
+    def has_fixed_views(self) -> bool:
+        """Whether every photograph has two views at most, itself and its mirror image, so that features can be kept."""
+        return self.crop == 1 and not self.degrade
 
     @property
     def last_epoch(self) -> int:

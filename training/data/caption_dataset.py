@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -39,8 +40,14 @@ class CaptionDataset(Protocol):
             """Entries that were left out when the data set was opened."""
             return ()
 
+        @property
+        def things(self) -> Mapping[str, Sequence[str]]:
+            """Exhaustive lists of the things in images, by image id; images without a list are left out."""
+            return {}
+
     else:
         issues = ()
+        things: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     def split(self, name: str) -> list[str]:
         """List the image ids of a split, in a fixed order.

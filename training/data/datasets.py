@@ -12,6 +12,7 @@ from training.data.caption_dataset import CaptionDataset, DatasetOptions
 from training.data.coco_dataset import CocoOptions
 from training.data.coco_photographs import CocoPhotographsOptions
 from training.data.flickr8k import Flickr8kOptions
+from training.data.looked_at import LookedAtOptions
 from training.data.mixture import Mixture, Source
 from training.data.own_data import FolderOptions, TableOptions
 from training.errors import ConfigError, DataError
@@ -86,6 +87,7 @@ DATASETS: dict[str, type[DatasetOptions]] = {
     "table": TableOptions,
     "coco": CocoOptions,
     "coco_photographs": CocoPhotographsOptions,
+    "looked_at": LookedAtOptions,
     "mixture": MixtureOptions,
 }
 """Options of the data sets by their names in experiment files."""

@@ -55,6 +55,15 @@ class Mixture(CaptionDataset):
             captions |= _cap_uses({image: captions[image] for image in trained_on}, self.max_sentence_uses)
         return captions
 
+    @cached_property
+    def things(self) -> Mapping[str, Sequence[str]]:
+        """Exhaustive lists of things, of the sources that have them."""
+        return {
+            f"{name}/{image}": things
+            for name, source in self.sources.items()
+            for image, things in source.dataset.things.items()
+        }
+
     def weight_of(self, image: str) -> float:
         """Return the weight of an image's captions in the cross-entropy."""
         return self.sources[image.partition("/")[0]].weight

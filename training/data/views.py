@@ -32,6 +32,73 @@ def random_view(image_bgr: np.ndarray, flip: bool, smallest_share: float, random
     return np.ascontiguousarray(image_bgr[:, ::-1]) if flip else image_bgr
 
 
+def degrade_as_camera(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    """Make a photograph worse, as the camera of a robot would, by one to three of several means.
+
+    Args:
+        image_bgr: (H, W, 3) uint8.
+        random: generator of this image.
+
+    Returns:
+        (H, W, 3) uint8.
+    """
+    means = random.choice(len(_MEANS), size=int(random.integers(1, 4)), replace=False)
+    for mean in sorted(means):
+        image_bgr = _MEANS[mean](image_bgr, random)
+    return image_bgr
+
+
+def _tilt(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    height, width = image_bgr.shape[:2]
+    turn = cv2.getRotationMatrix2D((width / 2, height / 2), random.uniform(-12, 12), random.uniform(1.0, 1.25))
+    turned: NDArray[np.uint8] = cv2.warpAffine(image_bgr, turn, (width, height), borderMode=cv2.BORDER_REFLECT_101)
+    return turned
+
+
+def _expose(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    """Change gamma, gain and white balance; dark more often than bright."""
+    gamma, gains = np.exp(random.uniform(-0.4, 0.9)), random.uniform(0.6, 1.2) * random.uniform(0.88, 1.12, size=3)
+    levels = (np.arange(256) / 255) ** gamma
+    table = np.clip(levels[:, None] * gains * 255, 0, 255).astype(np.uint8)
+    exposed: NDArray[np.uint8] = cv2.LUT(image_bgr, table[None])
+    return exposed
+
+
+def _desaturate(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    grey = cv2.cvtColor(cv2.cvtColor(image_bgr, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR)
+    share = random.uniform(0.0, 0.6)
+    mixed: NDArray[np.uint8] = cv2.addWeighted(image_bgr, 1 - share, grey, share, 0)
+    return mixed
+
+
+def _blur(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    """Blur by motion in a random direction, or by a lens out of focus."""
+    if random.random() < 0.5:
+        focus: NDArray[np.uint8] = cv2.GaussianBlur(image_bgr, (0, 0), random.uniform(0.6, 1.8))
+        return focus
+    length, angle = int(random.integers(3, 10)), random.uniform(0, np.pi)
+    kernel = np.zeros((length, length), np.float32)
+    middle = (length - 1) / 2
+    reach = middle * np.array([np.cos(angle), np.sin(angle)])
+    ends = [tuple(np.round(middle + sign * reach).astype(int).tolist()) for sign in (-1, 1)]
+    cv2.line(kernel, ends[0], ends[1], 1.0)
+    moved: NDArray[np.uint8] = cv2.filter2D(image_bgr, -1, kernel / kernel.sum())
+    return moved
+
+
+def _add_noise(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    noise = random.normal(0, random.uniform(3, 14), image_bgr.shape)
+    return np.clip(image_bgr + noise, 0, 255).astype(np.uint8)
+
+
+def _compress(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    quality = [cv2.IMWRITE_JPEG_QUALITY, int(random.integers(15, 60))]
+    decoded: NDArray[np.uint8] = cv2.imdecode(cv2.imencode(".jpg", image_bgr, quality)[1], cv2.IMREAD_COLOR)
+    return decoded
+
+
+_MEANS = (_tilt, _expose, _desaturate, _blur, _add_noise, _compress)
+"""In the order in which they happen to a frame."""
 _MIRRORED = 1
 """Spawn key of the generators that choose which whole photographs are mirrored."""
 
@@ -49,8 +116,8 @@ class EpochViews:
         self._phase, self._epoch = phase, epoch
         self._seed = (seed, int(sha256_of_bytes(phase.name.encode())[:8], 16))
         self.mirrored: NDArray[np.bool_] = np.zeros(images, bool)
-        """(images,) which whole photographs are mirrored; without meaning in a phase with random crops."""
-        if phase.crop == 1 and phase.flip:
+        """(images,) which whole photographs are mirrored; without meaning in a phase whose views are drawn anew."""
+        if phase.has_fixed_views and phase.flip:
             sequence = np.random.SeedSequence((*self._seed, epoch), spawn_key=(_MIRRORED,))
             self.mirrored = np.random.default_rng(sequence).random(images) < 0.5
 
@@ -64,6 +131,9 @@ class EpochViews:
         phase, frames = self._phase, []
         for frame, image in zip(photographs_bgr, images, strict=True):
             random = np.random.default_rng((*self._seed, self._epoch + 1, int(image)))
-            flip = bool(self.mirrored[image]) if phase.crop == 1 else phase.flip and bool(random.random() < 0.5)
-            frames.append(random_view(frame, flip, phase.crop, random))
+            flip = phase.flip and bool(random.random() < 0.5)
+            if phase.has_fixed_views:
+                flip = bool(self.mirrored[image])
+            view = random_view(frame, flip, phase.crop, random)
+            frames.append(degrade_as_camera(view, random) if random.random() < phase.degrade else view)
         return np.stack(frames)

@@ -216,9 +216,9 @@ class BackboneInputs:
         folder = self._cache / f"tokens-{sha256_of_bytes(json.dumps(source).encode())[:16]}"
         view_bytes = rows * width * 2
         self._store = StoreWriter(folder, source, width, max(1, _SHARD_BYTES // view_bytes))
-        self._kept_splits = ("train", "dev") if phase.crop == 1 else ("dev",)
+        self._kept_splits = ("train", "dev") if phase.has_fixed_views else ("dev",)
         views = {name for split in self._kept_splits for name in self._photograph_names(split)}
-        if phase.crop == 1 and phase.flip:
+        if phase.has_fixed_views and phase.flip:
             views |= {name + _MIRRORED for name in self._photograph_names("train")}
         _announce(folder, view_bytes * sum(view not in self._store for view in views))
 

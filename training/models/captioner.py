@@ -204,6 +204,15 @@ class Captioner(nn.Module):
         return {name: table for name, table in self.state_dict().items() if name.endswith(WORD_TABLES)}
 
     @property
+    def thing_count(self) -> int:
+        """Number of things whose presence :meth:`thing_logits` predicts; 0 where the captioner predicts none."""
+        return 0
+
+    def thing_logits(self, visual: Visual) -> Tensor:
+        """Compute the logits of the presence of things in the images, (B, thing_count)."""
+        raise NotImplementedError
+
+    @property
     def word_vector_width(self) -> int:
         """Width of the pretrained word vectors that :meth:`set_word_vectors` takes; 0 where the captioner has none."""
         return 0

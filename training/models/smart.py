@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from training.configs.checks import check_not_negative
 from training.models.attention import WordCache
@@ -17,6 +17,10 @@ from training.models.captioner import PADDING_ID, Slots, State, Step, Visual, jo
 from training.models.layers import EncoderLayer
 from training.models.transformer import EncodedImage, Transformer
 from training.models.transformer_config import TransformerConfig
+
+
+_RARE = -4.0
+"""First bias of the presence of things: most are absent."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,16 @@ class SmartConfig(TransformerConfig):
     attend_padding: bool = False
     """Whether the encoder and the decoder attend to padded regions. M2's published code does: it looks for padding
     after the projection of the regions, whose bias has made it differ from zero."""
+    things: int = 0
+    """Number of things whose presence is predicted from the visual tokens and added to each of them, 0 in the paper.
+    LightCap (Wang et al., 2022) shows its decoder predicted concepts in a similar way."""
     mask_padding_words: bool = False
     """Whether a padding word inside a caption is invisible to the words after it and predicts all words alike, as in
     M2's published decoder. Makes a difference to a search that may choose padding."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_not_negative(self, "memory_slots")
+        check_not_negative(self, "memory_slots", "things")
 
 
 class PaddingState(NamedTuple):
@@ -53,6 +60,36 @@ class Smart(Transformer):
 
     Config = SmartConfig
     config: SmartConfig
+
+    def __init__(self, config: SmartConfig) -> None:
+        super().__init__(config)
+        if config.things:
+            self.thing_projection = nn.Linear(config.d_model, config.things)
+            nn.init.constant_(self.thing_projection.bias, _RARE)
+            self.thing_embedding = nn.Linear(config.things, config.d_model, bias=False)
+            nn.init.zeros_(self.thing_embedding.weight)
+
+    @property
+    def thing_count(self) -> int:
+        return self.config.things
+
+    def thing_logits(self, visual: Visual) -> Tensor:
+        return self._thing_logits(torch.relu(self.token_projection(visual.tokens)), visual)
+
+    def _thing_logits(self, projected: Tensor, visual: Visual) -> Tensor:
+        """Pool the logits of all tokens by their soft maximum, (B, things)."""
+        of_tokens = self.thing_projection(projected)
+        if visual.mask is not None:
+            of_tokens = of_tokens.masked_fill(~visual.mask[..., None], -1e4)
+        highest = of_tokens.amax(dim=1, keepdim=True)
+        return (highest + (of_tokens - highest).exp().mean(dim=1, keepdim=True).log()).squeeze(1)
+
+    def project_tokens(self, visual: Visual) -> Tensor:
+        if not self.config.things:
+            return super().project_tokens(visual)
+        projected = torch.relu(self.token_projection(visual.tokens))
+        presence = self._thing_logits(projected, visual).sigmoid()
+        return self.token_norm(self.token_dropout(projected) + self.thing_embedding(presence)[:, None])
 
     def _new_encoder_layer(self) -> EncoderLayer:
         return EncoderLayer(self.config, self.config.memory_slots)

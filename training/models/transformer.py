@@ -76,9 +76,14 @@ class Transformer(Captioner):
         """Return the decoder's layers, first to last."""
         return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
 
+    def project_tokens(self, visual: Visual) -> Tensor:
+        """Compute the encoder's input, (B, N, d)."""
+        projected: Tensor = self.token_norm(self.token_dropout(torch.relu(self.token_projection(visual.tokens))))
+        return projected
+
     def encode_levels(self, visual: Visual) -> list[Tensor]:
         """Compute every encoder level: encoder_layers x (B, N, d)."""
-        x = self.token_norm(self.token_dropout(torch.relu(self.token_projection(visual.tokens))))
+        x = self.project_tokens(visual)
         levels = []
         for layer in self.encoder:
             x = layer(x, visual.mask)

@@ -9,7 +9,9 @@ from training.configs.schema import PhaseConfig
 from training.data.captions import EncodedCaptions
 from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
 from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
+from training.data.things import ThingLists
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
+from training.objectives.presence import PresenceLoss
 from training.objectives.scheduled_sampling import decode_with_samples, next_words_of_captions, sampling_probability
 
 _COUNTED_AT_A_TIME = 500
@@ -47,6 +49,9 @@ class CrossEntropy:
         self._sampling = phase.scheduled_sampling
         self._sampled_share = 0.0
         """Probability that an input word is replaced by a sample in this step."""
+        self._presence_weight = phase.presence_weight
+        self._presence: PresenceLoss | None = None
+        self._things = captions.things
         self._captions = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
         count = len(self._captions)
         self._weights = np.ones(count) if captions.weights is None else captions.weights.astype(float)
@@ -68,12 +73,22 @@ class CrossEntropy:
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
         tree, next_words = targets
+        presence = self._presence_loss(captioner, visual, images)
         if self._sampled_share:
             captions = decode_with_samples(captioner, captioner.encode(visual), tree.captions, self._sampled_share)
             logits, next_words = captions.flatten(1, 2), next_words_of_captions(next_words)
         else:
             logits = captioner(visual, tree)
-        return BatchLoss(cross_entropy(logits, next_words, self._label_smoothing))
+        loss = cross_entropy(logits, next_words, self._label_smoothing)
+        return BatchLoss(loss if presence is None else loss + self._presence_weight * presence)
+
+    def _presence_loss(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Tensor | None:
+        """Compute the presence loss, None in a phase or for data without one."""
+        if not (self._presence_weight and self._things and captioner.thing_count):
+            return None
+        if self._presence is None:
+            self._presence = PresenceLoss(ThingLists(self._things, captioner.thing_count))
+        return self._presence(captioner.thing_logits(visual), images)
 
     def weights(self, images: np.ndarray) -> np.ndarray:
         weighted_words: np.ndarray = self._words[images] * self._weights[images]

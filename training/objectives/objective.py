@@ -1,5 +1,6 @@
 """The interface of training objectives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -36,6 +37,8 @@ class TrainingCaptions:
     None where no phase needs them."""
     search: Search = field(default_factory=Search)
     """Settings of the captioner's search."""
+    things: Sequence[Sequence[str] | None] = ()
+    """(images,) exhaustive list of the things of each image, None where there is none; empty where no image has one."""
 
 
 class BatchLoss(NamedTuple):

@@ -9,7 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.captioning.vocabulary import SPECIAL
 from training.configs.schema import PhaseConfig
+from training.data.things import Things
 from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.objectives.objective import TrainingCaptions
 
@@ -66,6 +68,40 @@ class SimilarityPenalty:
         return -self._share * cider_btw
 
 
+class AbsentPenalty:
+    """Minus a charge for each thing that a caption names and an image with an exhaustive list does not show."""
+
+    def __init__(self, captions: TrainingCaptions, charge: float) -> None:
+        """
+        Args:
+            captions: of the training images, with their lists of things.
+            charge: for each thing.
+        """
+        self._captions, self._charge = captions, charge
+        self._things = Things.of_lists(names for names in captions.things if names)
+        self._shown: dict[int, frozenset[object]] = {}
+        self.largest = charge * captions.max_words
+
+    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
+        charges = np.zeros(words.shape[:2])
+        for row, image in enumerate(images.tolist()):
+            if self._captions.things[image] is None:
+                continue
+            for column, ids in enumerate(words[row].tolist()):
+                charges[row, column] = len(self._things.absent(self._text(ids), self._of_image(image)))
+        return -self._charge * charges
+
+    def _of_image(self, image: int) -> frozenset[object]:
+        if image not in self._shown:
+            captions = [" ".join(caption) for caption in self._captions.words[image]]
+            self._shown[image] = self._things.shown(self._captions.things[image] or (), captions)
+        return self._shown[image]
+
+    def _text(self, ids: list[int]) -> str:
+        words = self._captions.vocabulary.words
+        return " ".join(words[word] for word in ids if word >= len(SPECIAL))
+
+
 def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]:
     """Make the rewards that a phase names."""
     corpus = CiderD.from_words(
@@ -78,4 +114,6 @@ def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]
     if phase.cider_btw_reward:
         assert captions.similar is not None
         rewards.append(SimilarityPenalty(corpus, captions.similar, phase.cider_btw_reward))
+    if phase.absent_penalty and captions.things:
+        rewards.append(AbsentPenalty(captions, phase.absent_penalty))
     return rewards

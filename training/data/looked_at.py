@@ -1,0 +1,165 @@
+"""``looked_at`` of the data folder: photographs that were captioned by looking at each, with lists of all things in them.
+
+``captions.jsonl`` has an object a line: ``data_set`` and ``image`` (the picture is a member of that data set's archive),
+``part`` (train or dev), ``source``, ``captions`` (three, lower case), ``things`` (singular nouns, exhaustive: what is
+neither in this list nor in the captions is not in the picture) and ``grey``. Other keys are not read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.data.caption_dataset import CaptionDataset
+from training.data.held_out import excluded_photographs
+from training.data.json_files import read_json_lines
+from training.data.photographs import PhotographArchive
+from training.errors import DataError
+
+ARCHIVES = {
+    "looked_at": "looked_at/images.zip",
+    "coco_photographs": "coco_photographs/images_256.zip",
+    "nyu_rooms": "nyu_rooms/images.zip",
+    "scenes": "scenes/images.zip",
+    "ikea_rooms": "ikea_rooms/rooms.zip",
+}
+"""Archive of the pictures of each data set, below the data folder."""
+PARTS = ("train", "dev")
+TERMS = {
+    "COCO photographs": ("coco_photographs", "coco_indoor", "coco_val_few"),
+    "NYU Depth v2 (Silberman et al. 2012), research use": ("nyu_rooms",),
+    "ADE20K validation (Zhou et al. 2017), non-commercial research": ("scenes",),
+    "Places365 (Zhou et al. 2018), non-commercial research and education": ("places_rooms", "places_rooms2"),
+    "Open Images through DoorDetect, CC BY 2.0": ("door_detect",),
+    "pictures of IKEA rooms, non-commercial": ("ikea_rooms",),
+    "robots' views of homes, MIT": ("spot_homes",),
+    "Grocery Store Dataset (Klasson et al. 2019), MIT": ("grocery_store",),
+    "ImageNet samples, non-commercial research": ("imagenet_samples",),
+}
+"""Sources by origin and terms of their pictures; the manifest of a bundle names the sources that it was trained on."""
+OTHER_TERMS = "pictures of public repositories, terms by source or none stated"
+
+
+@dataclass(frozen=True)
+class LookedAtPhotograph:
+    """What was written of a photograph."""
+
+    data_set: str
+    """A key of :data:`ARCHIVES`."""
+    part: str
+    """One of :data:`PARTS`."""
+    source: str
+    captions: Sequence[str]
+    things: Sequence[str]
+    grey: bool
+    """Black and white, so that its captions name no colour that it shows."""
+
+
+@dataclass(frozen=True)
+class LookedAt(CaptionDataset):
+    """The data set below the data folder ``data``; image ids are ``<data set>/<file name>``."""
+
+    data: Path
+    sources: Sequence[str] = ()
+    """Sources that are read; all where none is named."""
+
+    @cached_property
+    def photographs(self) -> dict[str, LookedAtPhotograph]:
+        """Every photograph by image id, in file order.
+
+        Raises:
+            DataError: the file is missing or malformed; names the entry.
+        """
+        path = self.data / "looked_at" / "captions.jsonl"
+        photographs: dict[str, LookedAtPhotograph] = {}
+        for number, entry in enumerate(read_json_lines(path), 1):
+            try:
+                image = f"{entry['data_set']}/{entry['image']}"
+                photograph = LookedAtPhotograph(
+                    entry["data_set"], entry["part"], entry["source"], tuple(entry["captions"]),
+                    tuple(entry["things"]), entry.get("grey", False),
+                )  # fmt: skip
+            except KeyError as error:
+                raise DataError(f"{path}, entry {number}: {error.args[0]} is missing") from None
+            if photograph.data_set not in ARCHIVES or photograph.part not in PARTS or image in photographs:
+                raise DataError(f"{path}, entry {number}: data_set or part is unknown, or the image is another entry's")
+            if not self.sources or photograph.source in self.sources:
+                photographs[image] = photograph
+        if not photographs:
+            raise DataError(f"{path}: no photograph of {', '.join(self.sources) or 'any source'}")
+        return photographs
+
+    @cached_property
+    def captions(self) -> dict[str, Sequence[str]]:
+        """Captions of every image, as written."""
+        return {image: photograph.captions for image, photograph in self.photographs.items()}
+
+    @cached_property
+    def things(self) -> Mapping[str, Sequence[str]]:
+        """Everything that can be seen in an image, by image id."""
+        return {image: photograph.things for image, photograph in self.photographs.items()}
+
+    def split(self, name: str) -> list[str]:
+        """List the image ids of a split, in file order.
+
+        Training leaves out black and white pictures and those that show the same as a measured one
+        (:mod:`training.data.held_out`); rooms kept aside for measuring are in no split.
+
+        Raises:
+            DataError: unknown split, or one without images.
+        """
+        images = [
+            image
+            for image, photograph in self.photographs.items()
+            if photograph.part == name
+            and image.partition("/")[2] not in excluded_photographs(photograph.data_set)
+            and not (photograph.grey and name == "train")
+        ]
+        if not images:
+            raise DataError(f"{self.data / 'looked_at'}: no captions in split {name!r}; there are {', '.join(PARTS)}")
+        return images
+
+    @cached_property
+    def _archives(self) -> dict[str, PhotographArchive]:
+        return {data_set: PhotographArchive(self.data / path) for data_set, path in ARCHIVES.items()}
+
+    def check_photographs(self, images: Iterable[str]) -> None:
+        by_data_set: dict[str, list[str]] = {}
+        for image in images:
+            data_set, _, file = image.partition("/")
+            by_data_set.setdefault(data_set, []).append(file)
+        for data_set, files in by_data_set.items():
+            self._archives[data_set].check(files)
+
+    def read_image(self, name: str) -> NDArray[np.uint8]:
+        data_set, _, file = name.partition("/")
+        return self._archives[data_set].read(file)
+
+
+@dataclass(frozen=True)
+class LookedAtOptions:
+    """Which sources of ``looked_at`` are read."""
+
+    sources: list[str] = field(default_factory=list)
+    """Values of ``source``, such as ``door_detect``; all where none is named."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
+            raise ValueError(f"sources must be a list of texts, as [door_detect], not {self.sources!r}")
+
+    def open(self, data: Path) -> LookedAt:
+        return LookedAt(data, tuple(self.sources))
+
+    @property
+    def provenance(self) -> list[dict[str, str]]:
+        captions = "captions and lists of things written for this project by looking at each photograph (CC0)"
+        known = {source for sources in TERMS.values() for source in sources}
+        origins = [
+            origin for origin, sources in TERMS.items() if not self.sources or {*sources} & {*self.sources}
+        ]
+        if not self.sources or {*self.sources} - known:
+            origins.append(OTHER_TERMS)
+        return [{"name": captions, "terms": "pictures: " + "; ".join(origins)}]

@@ -1,0 +1,153 @@
+"""Names of things in captions and in exhaustive lists, and which of them may stand for each other.
+
+``thing_synonyms.txt`` has groups of names that may stand for each other. The last word of a compound decides where the
+compound has no group of its own: an "office chair" is a chair.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.data.inflection import singular
+from training.data.tokenizer import tokenize
+
+SYNONYMS = Path(__file__).with_name("thing_synonyms.txt")
+MOST_WORDS = 3
+"""Words of the longest name that is looked for in a caption."""
+NO_THINGS = frozenset(
+    "shadow reflection text line number side photo photograph image picture view top bottom front back corner middle "
+    "edge part piece row pile stack pair group bunch set lot light wood metal plastic glass stone brick concrete "
+    "leather marble orange color colour design pattern space area scene air day night sunlight hair face head tail ear "
+    "eye nose mouth leg foot paw arm body skin fur beard water writing letter place end way surface style type "
+    "decoration display object item thing stuff shape interior home inside outside furniture background stand swing throw "
+    "cross study plain cover hold ride watch park rest fly hit step play drink cook cut pen set".split()
+)
+"""Words of lists that captions also use for materials, colours, parts, amounts, places and actions: nothing is concluded
+from them."""
+SCENES = frozenset(
+    "room,living room,bedroom,bathroom,kitchen,dining room,office,classroom,lounge,hallway,hall,corridor,lobby,store,shop,"
+    "restaurant,cafe,nursery,playroom,garage,basement,attic,library,laboratory,studio,gym,hotel room,restroom,"
+    "laundry room,meeting room,conference room,waiting room,showroom,museum,supermarket,market,church,theater,airport,"
+    "station,warehouse,workshop,balcony,patio,garden,yard,beach,street,field,forest,city,house,bakery,kitchenette,"
+    "entryway,family room,den,home office,cafeteria,gallery,school,hospital,stadium,zoo,farm,"
+    "grocery store,clothing store,furniture store,public restroom,aisle,passage,stairwell,casino,parking lot".split(
+        ","
+    )
+)
+"""Kinds of places. Lists do not always have them, so one is judged only where a list or its captions name another."""
+
+
+class Things:
+    """The names of things that are judged, and their groups."""
+
+    def __init__(self, names: Iterable[str], synonyms: Path = SYNONYMS) -> None:
+        """
+        Args:
+            names: singular nouns, such as all those of exhaustive lists.
+            synonyms: file of groups.
+        """
+        self._groups: dict[str, frozenset[int]] = {}
+        lines = [line for line in synonyms.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+        for number, line in enumerate(lines):
+            for name in line.split(","):
+                name = name.strip()
+                self._groups[name] = self._groups.get(name, frozenset()) | {number}
+        self._known = (frozenset(names) | self._groups.keys()) - NO_THINGS
+
+    @classmethod
+    def of_lists(cls, lists: Iterable[Sequence[str]], least: int = 5) -> "Things":
+        """Judge the names that occur ``least`` times in the lists, and those that have a group."""
+        counts = Counter(name for names in lists for name in names)
+        return cls(name for name, count in counts.items() if count >= least)
+
+    def named(self, caption: str) -> list[str]:
+        """Find the things that a caption names, in order, each name once.
+
+        Of nouns that follow each other the last one counts, unless they are one name: a "metal shelf" and a "kitchen
+        shelf" are shelves, a "shower curtain" is a shower curtain.
+        """
+        written = tokenize(caption)
+        words = [_singular(word) for word in written]
+        found: list[tuple[int, int, str]] = []
+        position = 0
+        while position < len(words):
+            if written[position + 1 : position + 2] == ["'s"] or words[max(position - 1, 0)] in ("no", "without"):
+                position += 1  # "a child's drawing" shows no child, and "a room without windows" no window
+                continue
+            for length in range(min(MOST_WORDS, len(words) - position), 0, -1):
+                name = " ".join(words[position : position + length])
+                if name in self._known or (length == 1 and words[position] in NO_THINGS):
+                    if found and found[-1][1] == position:
+                        found.pop()
+                    found.append((position, position + length, name))
+                    position += length
+                    break
+            else:
+                position += 1
+        return [name for name in dict.fromkeys(name for _, _, name in found) if name in self._known]
+
+    def terms(self, name: str) -> frozenset[object]:
+        """Return what a name has in common with names that may stand for it: itself, its last word, their groups."""
+        last = name.rpartition(" ")[2]
+        return frozenset({name}) | self._groups.get(name, frozenset({last}) | self._groups.get(last, frozenset()))
+
+    def shown(self, things: Iterable[str], captions: Iterable[str]) -> frozenset[object]:
+        """Collect the terms of everything that is there by a list of things and by captions."""
+        names = {*map(_singular_name, things), *(name for caption in captions for name in self.named(caption))}
+        return frozenset(term for name in names for term in (*self.terms(name), *_words(name)))
+
+    def judge(self, caption: str, shown: frozenset[object]) -> dict[str, bool]:
+        """Return the things that a caption names, and whether an image with the terms ``shown`` shows them."""
+        place_is_known = bool(SCENES & shown)
+        return {
+            name: bool(self.terms(name) & shown)
+            for name in self.named(caption)
+            if place_is_known or name not in SCENES
+        }
+
+    def absent(self, caption: str, shown: frozenset[object]) -> list[str]:
+        """Return the things that a caption names and an image with the terms ``shown`` does not show."""
+        return [name for name, is_there in self.judge(caption, shown).items() if not is_there]
+
+
+def _words(name: str) -> list[str]:
+    """Return a name of one word; the last word of others is among their terms."""
+    return [name] if " " not in name else []
+
+
+@cache
+def _singular(word: str) -> str:
+    return singular(word)
+
+
+def _singular_name(name: str) -> str:
+    first, _, last = name.rpartition(" ")
+    return f"{first} {_singular(last)}".strip()
+
+
+class ThingLists:
+    """Exhaustive lists of things for the images of a split: targets of the presence loss."""
+
+    def __init__(self, lists: Sequence[Collection[str] | None], count: int) -> None:
+        """
+        Args:
+            lists: for each image its list, None where there is none.
+            count: number of the most frequent names that are predicted.
+        """
+        counts = Counter(name for names in {id(names): names for names in lists if names}.values() for name in names)
+        self.names = [name for name, _ in counts.most_common(count)]
+        numbers = {name: number for number, name in enumerate(self.names)}
+        self.present: NDArray[np.bool_] = np.zeros((len(lists), count), bool)
+        self.known: NDArray[np.bool_] = np.array([names is not None for names in lists])
+        for row, names in enumerate(lists):
+            places = [numbers[name] for name in names or () if name in numbers]
+            self.present[row, places] = True
+
+
+def lists_of(things: Mapping[str, Sequence[str]], images: Sequence[str]) -> list[Sequence[str] | None]:
+    """Return the list of each image, None where there is none."""
+    return [things.get(image) for image in images]
