@@ -37,7 +37,7 @@ TINY_SIZES: dict[str, dict[str, Any]] = {
     "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
     "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},
     "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},
-    "smart": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5},
+    "smart": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5, "things": 7},
     "transformer": TINY_TRANSFORMER,
     "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
     "vision_encoder_decoder": {**TINY_TEXT_DECODER, "project_tokens": True, "tied": False},

@@ -28,7 +28,11 @@ from training.evaluation.references import References
 from training.evaluation.similar_images import photograph_features
 from training.paths import data_folder
 
-DATASETS = {"flickr8k": References.of_flickr8k, "coco_photographs": References.of_coco_photographs}
+DATASETS = {
+    "flickr8k": References.of_flickr8k,
+    "coco_photographs": References.of_coco_photographs,
+    "looked_at": References.of_looked_at,
+}
 """Data sets by name; called with the data folder and the split."""
 
 
@@ -90,8 +94,8 @@ def evaluate(
     dataset: Annotated[
         str | None,
         typer.Option(
-            help="Data set: flickr8k (the default without --karpathy, --references and --images), coco_photographs, or "
-            "an experiment file (.yaml), whose data is taken."
+            help="Data set: flickr8k (the default without --karpathy, --references and --images), coco_photographs, "
+            "looked_at, or an experiment file (.yaml), whose data is taken."
         ),
     ] = None,
     split: Annotated[

@@ -239,7 +239,8 @@ class PhaseConfig:
     crop: Float = 1.0
     """Smallest share of each side that a random crop keeps; 1: the whole image."""
     degrade: Float = 0.0
-    """Share of the views that are made worse as a robot's camera makes them: dark, tilted, blurred, noisy, compressed."""
+    """Share of the views that are made worse as a robot's camera makes them: dark, tilted, blurred, noisy or
+    compressed."""
     average: Float = 0.0
     """Decay per step of the moving average of the weights, e.g. 0.997; the average is then scored, saved and passed on
     to the next phase. 0: no average."""
@@ -275,8 +276,8 @@ class PhaseConfig:
     """Weight of the presence loss of things (:mod:`training.objectives.presence`) beside cross-entropy, for a captioner
     that predicts ``things`` and data with exhaustive lists; 0: none."""
     absent_penalty: Float = 0.0
-    """What self-critical training subtracts from the reward for each thing that a caption names and neither the list nor
-    the captions of the image do, for images with an exhaustive list; 0: nothing."""
+    """What self-critical training subtracts from the reward for each thing that a caption names and neither the list
+    nor the captions of the image do, for images with an exhaustive list; 0: nothing."""
     eight_bits: Bool = False
     """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
     (:mod:`training.models.eight_bits`), so that the model learns with it."""

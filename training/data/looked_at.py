@@ -1,8 +1,8 @@
-"""``looked_at`` of the data folder: photographs that were captioned by looking at each, with lists of all things in them.
+"""``looked_at`` of the data folder: photographs captioned by looking at each, with lists of all things in them.
 
-``captions.jsonl`` has an object a line: ``data_set`` and ``image`` (the picture is a member of that data set's archive),
-``part`` (train or dev), ``source``, ``captions`` (three, lower case), ``things`` (singular nouns, exhaustive: what is
-neither in this list nor in the captions is not in the picture) and ``grey``. Other keys are not read.
+``captions.jsonl`` has an object a line: ``data_set`` and ``image`` (the picture is a member of that archive), ``part``
+(train or dev), ``source``, ``captions`` (three, lower case), ``things`` (singular nouns, exhaustive: what is neither in
+this list nor in the captions is not in the picture) and ``grey``. Other keys are not read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,6 +134,10 @@ class LookedAt(CaptionDataset):
         for data_set, files in by_data_set.items():
             self._archives[data_set].check(files)
 
+    def photograph_key(self, name: str) -> str:
+        data_set, _, file = name.partition("/")
+        return self._archives[data_set].key(file)
+
     def read_image(self, name: str) -> NDArray[np.uint8]:
         data_set, _, file = name.partition("/")
         return self._archives[data_set].read(file)
@@ -157,9 +161,7 @@ class LookedAtOptions:
     def provenance(self) -> list[dict[str, str]]:
         captions = "captions and lists of things written for this project by looking at each photograph (CC0)"
         known = {source for sources in TERMS.values() for source in sources}
-        origins = [
-            origin for origin, sources in TERMS.items() if not self.sources or {*sources} & {*self.sources}
-        ]
+        origins = [origin for origin, sources in TERMS.items() if not self.sources or {*sources} & {*self.sources}]
         if not self.sources or {*self.sources} - known:
             origins.append(OTHER_TERMS)
         return [{"name": captions, "terms": "pictures: " + "; ".join(origins)}]

@@ -1,7 +1,7 @@
 """Names of things in captions and in exhaustive lists, and which of them may stand for each other.
 
-``thing_synonyms.txt`` has groups of names that may stand for each other. The last word of a compound decides where the
-compound has no group of its own: an "office chair" is a chair.
+``thing_names.txt`` has groups of names that may stand for each other, and names from which nothing is concluded. The
+last word of a compound decides where the compound has no group of its own: an "office chair" is a chair.
 """
 
 from collections import Counter
@@ -15,48 +15,30 @@ from numpy.typing import NDArray
 from training.data.inflection import singular
 from training.data.tokenizer import tokenize
 
-SYNONYMS = Path(__file__).with_name("thing_synonyms.txt")
+NAMES = Path(__file__).with_name("thing_names.txt")
 MOST_WORDS = 3
 """Words of the longest name that is looked for in a caption."""
-NO_THINGS = frozenset(
-    "shadow reflection text line number side photo photograph image picture view top bottom front back corner middle "
-    "edge part piece row pile stack pair group bunch set lot light wood metal plastic glass stone brick concrete "
-    "leather marble orange color colour design pattern space area scene air day night sunlight hair face head tail ear "
-    "eye nose mouth leg foot paw arm body skin fur beard water writing letter place end way surface style type "
-    "decoration display object item thing stuff shape interior home inside outside furniture background stand swing throw "
-    "cross study plain cover hold ride watch park rest fly hit step play drink cook cut pen set".split()
-)
-"""Words of lists that captions also use for materials, colours, parts, amounts, places and actions: nothing is concluded
-from them."""
-SCENES = frozenset(
-    "room,living room,bedroom,bathroom,kitchen,dining room,office,classroom,lounge,hallway,hall,corridor,lobby,store,shop,"
-    "restaurant,cafe,nursery,playroom,garage,basement,attic,library,laboratory,studio,gym,hotel room,restroom,"
-    "laundry room,meeting room,conference room,waiting room,showroom,museum,supermarket,market,church,theater,airport,"
-    "station,warehouse,workshop,balcony,patio,garden,yard,beach,street,field,forest,city,house,bakery,kitchenette,"
-    "entryway,family room,den,home office,cafeteria,gallery,school,hospital,stadium,zoo,farm,"
-    "grocery store,clothing store,furniture store,public restroom,aisle,passage,stairwell,casino,parking lot".split(
-        ","
-    )
-)
-"""Kinds of places. Lists do not always have them, so one is judged only where a list or its captions name another."""
 
 
 class Things:
     """The names of things that are judged, and their groups."""
 
-    def __init__(self, names: Iterable[str], synonyms: Path = SYNONYMS) -> None:
+    def __init__(self, names: Iterable[str]) -> None:
         """
         Args:
             names: singular nouns, such as all those of exhaustive lists.
-            synonyms: file of groups.
         """
         self._groups: dict[str, frozenset[int]] = {}
-        lines = [line for line in synonyms.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-        for number, line in enumerate(lines):
-            for name in line.split(","):
-                name = name.strip()
-                self._groups[name] = self._groups.get(name, frozenset()) | {number}
-        self._known = (frozenset(names) | self._groups.keys()) - NO_THINGS
+        kinds: dict[str, frozenset[str]] = {}
+        for number, line in enumerate(NAMES.read_text(encoding="utf-8").splitlines()):
+            kind, colon, rest = line.rpartition(": ")
+            group = frozenset(rest.split(", "))
+            if colon:
+                kinds[kind] = group
+            elif not line.startswith("#"):
+                self._groups |= {name: self._groups.get(name, frozenset()) | {number} for name in group}
+        self._places, self._not_judged = kinds["places"], kinds["not judged"]
+        self._known = (frozenset(names) | self._groups.keys() | self._places) - self._not_judged - kinds["actions"]
 
     @classmethod
     def of_lists(cls, lists: Iterable[Sequence[str]], least: int = 5) -> "Things":
@@ -80,7 +62,7 @@ class Things:
                 continue
             for length in range(min(MOST_WORDS, len(words) - position), 0, -1):
                 name = " ".join(words[position : position + length])
-                if name in self._known or (length == 1 and words[position] in NO_THINGS):
+                if name in self._known or (length == 1 and words[position] in self._not_judged):
                     if found and found[-1][1] == position:
                         found.pop()
                     found.append((position, position + length, name))
@@ -102,12 +84,8 @@ class Things:
 
     def judge(self, caption: str, shown: frozenset[object]) -> dict[str, bool]:
         """Return the things that a caption names, and whether an image with the terms ``shown`` shows them."""
-        place_is_known = bool(SCENES & shown)
-        return {
-            name: bool(self.terms(name) & shown)
-            for name in self.named(caption)
-            if place_is_known or name not in SCENES
-        }
+        unjudged = frozenset[str]() if self._places & shown else self._places
+        return {name: bool(self.terms(name) & shown) for name in self.named(caption) if name not in unjudged}
 
     def absent(self, caption: str, shown: frozenset[object]) -> list[str]:
         """Return the things that a caption names and an image with the terms ``shown`` does not show."""

@@ -23,6 +23,7 @@ from training.evaluation.metrics.clip_score import ClipScore
 from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S
 from training.evaluation.metrics.metric import Metric, MetricError
 from training.evaluation.metrics.scoring import PTB_RULE, ChairData, Evaluation, score_models
+from training.evaluation.metrics.truth import TRUTH, truth
 from training.evaluation.references import References
 from training.evaluation.report import as_document, as_table
 from training.evaluation.similar_images import similar_images
@@ -163,7 +164,10 @@ class Comparison:
             own_references=own,
             similar=similar_images(features, images, references.domains) if features else None,
             domains=references.domains,
-            further=None if weights is None else _learned_metrics(references, captions, own, weights, idf=idf),
+            further={
+                **({} if weights is None else _learned_metrics(references, captions, own, weights, idf=idf)),
+                **_truth_metrics(references, captions),
+            },
             rule=rule,
         )
         if references.has_captions:
@@ -205,6 +209,17 @@ class Comparison:
         }
         manifest["scores"] = {**manifest.get("scores", {}), self.references.name: {**values, **facts}}
         write_manifest(captioner.bundle.path, manifest)
+
+
+def _truth_metrics(
+    references: References, captions: Mapping[str, Mapping[str, str]]
+) -> dict[str, Callable[[], list[Metric]]]:
+    """Return the metrics by exhaustive lists of things, as :func:`score_models` calls them; none without lists."""
+    shown = references.shown
+    if shown is None:
+        return {}
+    judged = [truth(said, shown) for said in captions.values()]
+    return {name: partial(list, metrics) for name, metrics in zip(TRUTH, zip(*judged, strict=True), strict=True)}
 
 
 def _learned_metrics(

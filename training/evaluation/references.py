@@ -15,11 +15,16 @@ from training.data.coco_photographs import CocoPhotographs
 from training.data.datasets import open_dataset
 from training.data.flickr8k import Flickr8k
 from training.data.json_files import read_json
+from training.data.looked_at import LookedAt
 from training.data.photographs import PhotographArchive, read_photograph
+from training.data.things import Things
 from training.errors import DataError
+from training.evaluation.metrics.truth import ShownThings
 
 ImageReader = Callable[[str], np.ndarray]
 """Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
+KINDS = {"spot_homes": "homes seen by a robot", "messy_rooms": "messy rooms"}
+"""Names of the domains of looked_at, by source; both are in no training."""
 DOMAINS = {True: "indoors", False: "outdoors"}
 """Names of the domains of coco_photographs."""
 
@@ -42,6 +47,8 @@ class References:
     """For each image COCO's class names of the objects in it; None where the data set has none."""
     domains: Mapping[str, str] = field(default_factory=dict)
     """Name of the domain of images."""
+    shown: ShownThings | None = None
+    """What the images show, where there are exhaustive lists."""
 
     @classmethod
     def of_flickr8k(cls, data: Path, split: str) -> "References":
@@ -66,6 +73,23 @@ class References:
             references,
             objects={image: photograph.objects for image, photograph in photographs.items()},
             domains={image: DOMAINS[photograph.indoor] for image, photograph in photographs.items()},
+        )
+
+    @classmethod
+    def of_looked_at(cls, data: Path, split: str) -> "References":
+        """Take the photographs of a split of looked_at, with their lists of things; by kinds of places.
+
+        Raises:
+            DataError: the data set is missing or malformed, or the split is unknown.
+        """
+        dataset = LookedAt(data)
+        references = cls._of_dataset("looked_at", dataset, split)
+        photographs = {image: dataset.photographs[image] for image in references.captions}
+        things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())
+        return replace(
+            references,
+            shown=ShownThings.of(things, dataset.things, references.captions),
+            domains={image: KINDS.get(photograph.source, "other sources") for image, photograph in photographs.items()},
         )
 
     @classmethod

@@ -20,12 +20,22 @@ TITLES = {
     "rouge_l": "ROUGE-L", "cider": "CIDEr", "spice": "SPICE", "cider_d": "CIDEr-D", "recall_1": "R@1 (tf-idf)",
     "recall_5": "R@5 (tf-idf)", "cider_btw": "CIDErBtw", "objects_supported": "objects supported",
     "captions_supported": "captions supported", "chair_i": "CHAIR-i", "chair_s": "CHAIR-s",
+    "captions_with_absent": "captions with absent", "named_things_there": "named things there",
     "clip_s": "CLIP-S", "pac_s": "PAC-S", "bert_s": "BERT-S",
 }  # fmt: skip
 """Headings of the metrics, in the order of the table's rows."""
-DOMAIN_ROWS = ("bleu_4", "meteor", "cider", "recall_5", "cider_btw", "objects_supported")
+DOMAIN_ROWS = (
+    "bleu_4",
+    "meteor",
+    "cider",
+    "recall_5",
+    "cider_btw",
+    "objects_supported",
+    "captions_with_absent",
+    "named_things_there",
+)
 """Metrics that the table has for each domain."""
-LOW_IS_GOOD = ("cider_btw", "chair_i", "chair_s")
+LOW_IS_GOOD = ("cider_btw", "chair_i", "chair_s", "captions_with_absent")
 """Metrics whose lower values are better."""
 
 

@@ -18,9 +18,10 @@ from training.models.layers import EncoderLayer
 from training.models.transformer import EncodedImage, Transformer
 from training.models.transformer_config import TransformerConfig
 
-
 _RARE = -4.0
 """First bias of the presence of things: most are absent."""
+_PADDING_LOGIT = -1e4
+"""Logit of every thing at a padded token, whose exponential is 0."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,18 @@ class Smart(Transformer):
         return self._thing_logits(torch.relu(self.token_projection(visual.tokens)), visual)
 
     def _thing_logits(self, projected: Tensor, visual: Visual) -> Tensor:
-        """Pool the logits of all tokens by their soft maximum, (B, things)."""
+        """Pool the logits of all tokens by their soft maximum, the logarithm of the mean exponential; (B, things)."""
         of_tokens = self.thing_projection(projected)
-        if visual.mask is not None:
-            of_tokens = of_tokens.masked_fill(~visual.mask[..., None], -1e4)
-        highest = of_tokens.amax(dim=1, keepdim=True)
-        return (highest + (of_tokens - highest).exp().mean(dim=1, keepdim=True).log()).squeeze(1)
+        if visual.mask is None:
+            highest = of_tokens.amax(dim=1, keepdim=True)
+            pooled = highest + (of_tokens - highest).exp().mean(dim=1, keepdim=True).log()
+        else:
+            real = visual.mask[..., None]
+            of_tokens = of_tokens.masked_fill(~real, _PADDING_LOGIT)
+            highest = of_tokens.amax(dim=1, keepdim=True)
+            sums = (of_tokens - highest).exp().sum(dim=1, keepdim=True)
+            pooled = highest + (sums / real.sum(dim=1, keepdim=True)).log()
+        return pooled.squeeze(1)
 
     def project_tokens(self, visual: Visual) -> Tensor:
         if not self.config.things:

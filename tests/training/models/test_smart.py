@@ -106,3 +106,20 @@ def test_a_checkpoint_from_before_the_contract_loads(tmp_path: Path) -> None:
 def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
         SmartConfig(**{"vocabulary_size": 30, "token_width": 24, "d_model": 32, "heads": 4, field: value})
+
+
+def test_things_are_pooled_over_real_tokens_and_reach_every_token() -> None:
+    model = tiny_captioner("smart").eval()
+    tokens = torch.randn(2, 6, model.config.token_width)
+    with torch.inference_mode():
+        model.thing_embedding.weight.normal_()
+        alone = model.thing_logits(Visual(tokens[:, :4]))
+        mask = torch.tensor([[True] * 4 + [False] * 2] * 2)
+        torch.testing.assert_close(model.thing_logits(Visual(tokens, mask)), alone)
+        assert alone.shape == (2, model.thing_count)
+        torch.testing.assert_close(
+            model.thing_logits(Visual(tokens[:, [0, 0]])), model.thing_logits(Visual(tokens[:, :1]))
+        )
+        before = model.project_tokens(Visual(tokens))
+        model.thing_projection.bias += 3
+        assert ((model.project_tokens(Visual(tokens)) - before).abs().amax(dim=-1) > 1e-3).all()

@@ -1,0 +1,79 @@
+"""The reader of looked_at: several archives, parts, lists of things, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.training.small_looked_at import make_looked_at
+from training.data import looked_at
+from training.data.looked_at import LookedAt, LookedAtOptions
+from training.errors import DataError
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return make_looked_at(tmp_path)
+
+
+def test_photographs_of_several_archives_are_one_data_set(data: Path) -> None:
+    dataset = LookedAt(data)
+    assert dataset.split("train") == ["looked_at/a.jpg", "nyu_rooms/b.jpg"], "black and white pictures are left out"
+    assert dataset.split("dev") == ["looked_at/c.jpg", "looked_at/d.jpg"]
+    assert dataset.captions["looked_at/a.jpg"] == ("a white door", "a door in a hallway")
+    assert dataset.things["nyu_rooms/b.jpg"] == ("desk", "laptop", "chair")
+    dataset.check_photographs(dataset.captions)
+    assert dataset.read_image("nyu_rooms/b.jpg").shape == (60, 80, 3)
+    assert dataset.photograph_key("nyu_rooms/b.jpg") != dataset.photograph_key("looked_at/a.jpg")
+
+
+def test_photographs_that_show_a_measured_one_are_in_no_split(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looked_at, "excluded_photographs", lambda folder: {"b.jpg"} if folder == "nyu_rooms" else ())
+    assert LookedAt(data).split("train") == ["looked_at/a.jpg"]
+
+
+def test_sources_are_chosen_and_the_manifest_names_their_terms(data: Path) -> None:
+    chosen = LookedAtOptions(sources=["door_detect", "spot_homes"])
+    assert [*chosen.open(data).captions] == ["looked_at/a.jpg", "looked_at/c.jpg"]
+    terms = chosen.provenance[0]["terms"]
+    assert "CC BY 2.0" in terms
+    assert "MIT" in terms
+    assert "NYU" not in terms
+    assert "NYU" in LookedAtOptions().provenance[0]["terms"]
+    with pytest.raises(ValueError, match="sources must be a list of texts"):
+        LookedAtOptions(sources="door_detect")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="no photograph of nothing"):
+        _ = LookedAtOptions(sources=["nothing"]).open(data).captions
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"data_set": "other"}, "entry 1: data_set or part is unknown"),
+        ({"part": "test"}, "entry 1: data_set or part is unknown"),
+        ({"image": "grey.jpg"}, "entry 2: .* the image is another entry's"),
+        ({"things": None}, "entry 1: things is missing"),
+    ],
+)
+def test_malformed_entries_are_named(data: Path, changes: dict[str, object], complaint: str) -> None:
+    path = data / "looked_at" / "captions.jsonl"
+    first, *others = path.read_text().splitlines()
+    entry = {key: value for key, value in {**json.loads(first), **changes}.items() if value is not None}
+    path.write_text("\n".join([json.dumps(entry), *others]))
+    with pytest.raises(DataError, match=complaint):
+        _ = LookedAt(data).captions
+
+
+@pytest.mark.needs_data
+def test_no_kept_room_and_no_dev_photograph_is_trained_on(data_dir: Path) -> None:
+    from training.data.coco_photographs import CocoPhotographs
+    from training.data.held_out import kept_aside_rooms
+
+    dataset = LookedAt(data_dir)
+    train, dev = set(dataset.split("train")), set(dataset.split("dev"))
+    assert not train & dev
+    assert not {f"nyu_rooms/{name}" for name in kept_aside_rooms()} & (train | dev)
+    assert (
+        not {f"coco_photographs/{name}" for name in CocoPhotographs(data_dir / "coco_photographs").split("dev")} & train
+    )
+    assert len(train) > 8000

@@ -1,0 +1,67 @@
+"""Which things a caption names, and which of them an exhaustive list shows."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training.data.looked_at import LookedAt
+from training.data.things import ThingLists, Things
+
+THINGS = Things(["door", "door knob", "office chair", "price tag", "tv stand", "zebra", "metal", "shower curtain"])
+
+
+@pytest.mark.parametrize(
+    ("caption", "named"),
+    [
+        ("two doors and a shower curtain", ["door", "shower curtain"]),
+        ("a metal shelf beside an office chair", ["shelf", "office chair"]),
+        ("a child's bed in a room without windows", ["bed"]),
+        ("a man stands by a tv", ["man", "tv"]),
+        ("the light of a glass and metal", []),
+    ],
+)
+def test_the_last_noun_of_a_compound_is_what_a_caption_names(caption: str, named: list[str]) -> None:
+    assert THINGS.named(caption) == named
+
+
+@pytest.mark.parametrize(
+    ("caption", "things", "absent"),
+    [
+        ("a sofa and a zebra", ["couch"], ["zebra"]),
+        ("a chair at a desk", ["office chair", "table"], []),
+        ("a tv", ["tv stand"], ["tv"]),
+        ("a woman with a puppy", ["person", "dog"], []),
+        ("a bedroom with a bed", ["bed"], []),
+        ("a bathroom with a bed", ["bed", "bedroom"], ["bathroom"]),
+    ],
+)
+def test_synonyms_and_kinds_of_listed_things_are_there(caption: str, things: list[str], absent: list[str]) -> None:
+    assert THINGS.absent(caption, THINGS.shown(things, ())) == absent
+
+
+def test_what_a_caption_of_the_image_names_is_there_too() -> None:
+    assert THINGS.judge("a zebra", THINGS.shown([], ["two zebras"])) == {"zebra": True}
+
+
+def test_targets_are_the_most_frequent_things_and_images_without_a_list_are_unknown() -> None:
+    lists = ThingLists([["bed", "lamp"], None, ["bed"], ["lamp", "bed", "vase"]], 2)
+    assert lists.names == ["bed", "lamp"]
+    np.testing.assert_array_equal(lists.present, [[1, 1], [0, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(lists.known, [True, False, True, True])
+
+
+@pytest.mark.needs_data
+def test_captions_by_looking_are_true_of_their_photographs_and_false_of_others(data_dir: Path) -> None:
+    dataset = LookedAt(data_dir)
+    photographs = [dataset.photographs[image] for image in dataset.split("dev")]
+    things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())
+    own = other = 0
+    for photograph, next_one in pairwise(photographs):
+        first, second, third = photograph.captions
+        shown = things.shown(photograph.things, (first, third))
+        own += bool(things.absent(second, shown))
+        other += bool(things.absent(next_one.captions[1], shown))
+    assert own < 0.06 * len(photographs)
+    assert other > 0.7 * len(photographs)
