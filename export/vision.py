@@ -17,9 +17,8 @@ from export.torch_to_onnx import BATCH, Size, TensorSpec, to_onnx
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
 from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.engines import create_engine
-from training.data.visual_inputs import fingerprint
 from training.data.feature_extraction import BACKBONE_TOKENS, VISION_GRAPH_TOKENS
-from training.data.visual_inputs import backbone_provenance
+from training.data.visual_inputs import backbone_provenance, fingerprint
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import BackboneError
 from training.models.captioner import Visual

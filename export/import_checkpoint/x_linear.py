@@ -135,7 +135,7 @@ def _model(
         forbidden=(Vocabulary.padding_id, Vocabulary.begin_id),
         beam_size=beam_size,
         max_words=17,
-        data={"dataset": "coco", "vocabulary": "x_lan"},
+        data={"dataset": "coco", "vocabulary": "spaces"},
     )
 
 

@@ -164,7 +164,7 @@ def test_a_captioner_of_coco_photographs_is_trained_and_scored(
 
 @pytest.mark.parametrize(
     ("changes", "minimum"),
-    [({"vocabulary": "m2"}, 5), ({"vocabulary": "x_lan"}, 6), ({"vocabulary": "x_lan", "minimum_count": 11}, 11)],
+    [({"vocabulary": "spacy"}, 5), ({"vocabulary": "spaces"}, 6), ({"vocabulary": "x_lan", "minimum_count": 11}, 11)],
 )
 def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
     data: Path, tmp_path: Path, changes: dict[str, object], minimum: int

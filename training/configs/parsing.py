@@ -59,6 +59,44 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: not YAML: {error}") from None
 
 
+def read_experiment_file(path: Path, derived: Sequence[Path] = ()) -> Any:
+    """Read an experiment file. ``base: FILE`` in it, or in a run of a recipe, names a file beside it whose keys it has,
+    too: mappings are merged, but that of ``model`` is replaced, and a mapping by number changes entries of a list.
+
+    Args:
+        path: the file.
+        derived: files that have this one as their base.
+
+    Raises:
+        ConfigError: a file is missing or not YAML, has itself as its base, or changes an entry that its base lacks.
+    """
+    if path in derived:
+        raise ConfigError(f"{path}: base: it is its own base")
+    raw = read_yaml(path)
+    if not isinstance(raw, dict):
+        return raw
+    if isinstance(raw.get("runs"), list):
+        raw["runs"] = [_on_base(run, path, derived) for run in raw["runs"]]
+    return _on_base(raw, path, derived)
+
+
+def _on_base(raw: Any, path: Path, derived: Sequence[Path]) -> Any:
+    if not isinstance(raw, dict) or "base" not in raw:
+        return raw
+    changes = {key: value for key, value in raw.items() if key != "base"}
+    return _merged(read_experiment_file(path.parent / str(raw["base"]), [*derived, path]), changes, str(path))
+
+
+def _merged(base: Any, changes: Any, where: str, key: str = "") -> Any:
+    if isinstance(base, list) and isinstance(changes, dict):
+        if unknown := [place for place in changes if place not in range(len(base))]:
+            raise ConfigError(f"{where}: {key}: its base has {len(base)} entries, numbered from 0; no {unknown[0]!r}")
+        return [_merged(entry, changes.get(place, {}), where) for place, entry in enumerate(base)]
+    if not isinstance(base, dict) or not isinstance(changes, dict) or key == "model":
+        return changes
+    return base | {name: _merged(base.get(name), value, where, name) for name, value in changes.items()}
+
+
 def set_key(raw: Any, assignment: str) -> Any:
     """Copy the keys and values of an experiment with one value replaced or added.
 

@@ -44,7 +44,7 @@ class DataConfig:
     """A key of :data:`training.data.datasets.DATASETS`."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the data set, e.g. :class:`training.data.coco_dataset.CocoOptions`."""
-    vocabulary: Str = "m2"
+    vocabulary: Str = "spacy"
     """Rule by which captions become words, a key of :data:`training.data.tokenizer.RULES`."""
     tokenizer: Str = "words"
     """``words``; ``unicode``: words by the rules of Unicode, in any script, in place of ``vocabulary``; or ``bpe``:
@@ -150,7 +150,9 @@ class OptimizerConfig:
     name: Str = "adam"
     """A key of :data:`training.engine.optimizers.OPTIMIZERS`."""
     betas: list[Float] = field(default_factory=lambda: [0.9, 0.98])
-    """Decay of the running means of the gradient, of ``sgd`` its momentum, and of the gradient's square."""
+    """Decay of the running means of the gradient and of its square; not for ``sgd``."""
+    momentum: Float = 0.9
+    """Of ``sgd`` alone."""
     eps: Float = 1e-9
     weight_decay: Float = 0.0
     """Of matrices alone: biases, normalisations and embeddings do not decay."""
@@ -158,6 +160,7 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers of at least 0 and less than 1, not {self.betas}")
+        check_shares(self, "momentum")
         check_not_negative(self, "eps", "weight_decay")
 
 

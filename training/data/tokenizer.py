@@ -72,8 +72,8 @@ class VocabularyRule:
 
 RULES = {
     # Supplement of M2; the paper of SMArT builds on it.
-    "m2": VocabularyRule(tokenize, 5),
-    "x_lan": VocabularyRule(split_at_spaces, 6),  # X-LAN, Sec. 4.1
+    "spacy": VocabularyRule(tokenize, 5),
+    "spaces": VocabularyRule(split_at_spaces, 6),  # X-LAN, Sec. 4.1
     "unicode": VocabularyRule(split_by_unicode, 5),
 }
 

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from pydantic.dataclasses import dataclass
 
-from training.configs.parsing import build_config, read_yaml, set_key, unknown_key
+from training.configs.parsing import build_config, read_experiment_file, set_key, unknown_key
 from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, RecipeConfig
 from training.data.datasets import DATASETS
 from training.data.tokenizer import RULES
@@ -29,7 +29,7 @@ def load_experiment(path: Path, assignments: Sequence[str] = ()) -> ExperimentCo
     Raises:
         ConfigError: not YAML, an unknown or missing key, or a value that is not allowed.
     """
-    raw = read_yaml(path)
+    raw = read_experiment_file(path)
     for assignment in assignments:
         raw = set_key(raw, assignment)
     if isinstance(raw, dict) and "runs" in raw:

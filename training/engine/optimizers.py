@@ -70,20 +70,6 @@ class Lamb(torch.optim.Optimizer):
         torch._foreach_add_(parameters, updates)
 
 
-class Sgd(torch.optim.SGD):
-    """Stochastic gradient descent with momentum, the first of ``betas``; there is no other use of them."""
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.0),
-        eps: float = 0.0,
-        weight_decay: float = 0.0,
-    ) -> None:
-        super().__init__(params, lr=lr, momentum=betas[0], weight_decay=weight_decay)
-
-
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamax": torch.optim.Adamax,
@@ -91,9 +77,9 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "lamb": Lamb,
     "nadam": torch.optim.NAdam,
     "radam": torch.optim.RAdam,
-    "sgd": Sgd,
+    "sgd": torch.optim.SGD,
 }
-"""By the name that an experiment gives. Each takes ``betas``, ``eps`` and ``weight_decay``."""
+"""By the name that an experiment gives. ``sgd`` takes ``momentum``, the others ``betas`` and ``eps``."""
 
 _FUSED = {"adam", "adamw"}
 """Optimizers that torch computes in one pass over the parameters, on CPU and CUDA.
@@ -150,10 +136,12 @@ def make_optimizer(config: OptimizerConfig, groups: Iterable[dict[str, Any]]) ->
         groups: parameter groups, each with ``params`` and ``lr``.
     """
     kind: Any = OPTIMIZERS[config.name]
-    fused = {"fused": True} if config.name in _FUSED else {}
-    optimizer: torch.optim.Optimizer = kind(
-        groups, betas=tuple(config.betas), eps=config.eps, weight_decay=config.weight_decay, **fused
-    )
+    options: dict[str, Any] = {"betas": tuple(config.betas), "eps": config.eps}
+    if config.name == "sgd":
+        options = {"momentum": config.momentum}
+    elif config.name in _FUSED:
+        options["fused"] = True
+    optimizer: torch.optim.Optimizer = kind(groups, weight_decay=config.weight_decay, **options)
     return optimizer
 
 

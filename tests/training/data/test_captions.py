@@ -76,7 +76,7 @@ def test_a_selection_of_images_is_encoded_in_its_order() -> None:
 def test_long_captions_of_a_training_split_do_not_end_mid_phrase(data_dir: Path) -> None:
     """679 of the 29,955 captions of Flickr8k's training split are longer than 19 words and an end token."""
     dataset = Flickr8k(data_dir / "flickr8k")
-    words = tokenize_captions((dataset.captions[image] for image in dataset.split("train")), "m2")
+    words = tokenize_captions((dataset.captions[image] for image in dataset.split("train")), "spacy")
     vocabulary = build_vocabulary(words.word_counts(), 5)
     encoded = unpadded(EncodedCaptions(words, vocabulary, 20).read(np.arange(len(words))))
     captions = list(chain.from_iterable(encoded))

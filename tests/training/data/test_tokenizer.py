@@ -40,12 +40,12 @@ def test_captions_become_lower_case_words_without_punctuation(caption: str, word
     ],
 )
 def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption: str, words: list[str]) -> None:
-    assert RULES["x_lan"].words(caption) == words
+    assert RULES["spaces"].words(caption) == words
 
 
-def test_m2_keeps_words_seen_five_times_and_x_lan_six() -> None:
-    assert RULES["m2"].words is tokenize
-    assert (RULES["m2"].minimum_count, RULES["x_lan"].minimum_count) == (5, 6)
+def test_spacys_words_are_kept_when_seen_five_times_and_those_between_spaces_six() -> None:
+    assert RULES["spacy"].words is tokenize
+    assert (RULES["spacy"].minimum_count, RULES["spaces"].minimum_count) == (5, 6)
 
 
 @pytest.mark.parametrize(

@@ -130,9 +130,9 @@ def test_lamb_moves_a_parameter_that_is_zero() -> None:
     torch.testing.assert_close(parameter.detach(), torch.tensor([-0.1, 0.1, 0.0]))
 
 
-def test_sgd_is_torch_s_with_the_first_beta_as_momentum() -> None:
+def test_sgd_is_torch_s_with_its_momentum() -> None:
     ours, expected = module(), module()
-    config = OptimizerConfig(name="sgd", betas=[0.9, 0.0], weight_decay=0.1)
+    config = OptimizerConfig(name="sgd", momentum=0.9, weight_decay=0.1)
     optimizers = (
         make_optimizer(config, [{"params": list(ours.parameters()), "lr": 0.01}]),
         torch.optim.SGD(expected.parameters(), lr=0.01, momentum=0.9, weight_decay=0.1),

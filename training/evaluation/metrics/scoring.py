@@ -23,7 +23,7 @@ from training.evaluation.metrics.retrieval import retrieval
 from training.evaluation.metrics.spice import spice
 
 PTB_RULE = "ptb"
-TOKENISERS = {PTB_RULE: "", "words": "m2", "unicode": "unicode"}
+TOKENISERS = {PTB_RULE: "", "words": "spacy", "unicode": "unicode"}
 """Rules of :data:`training.data.tokenizer.RULES` by the names of ``--tokenizer``; ``ptb`` is the COCO toolkit's."""
 OWN_TOKENISER = "spaCy English tokeniser, lower case, without punctuation (references and captions alike)"
 
