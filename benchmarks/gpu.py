@@ -2,7 +2,7 @@
 
 The tests that need a GPU, images a second and idle share of both phases of training at COCO's extent, and a caption
 through the engines of the robot. :func:`measure_gpu` is the part of :mod:`benchmarks.decode` that compares decoders:
-the published style, a CUDA graph in torch, ONNX Runtime, and the limit of memory bandwidth.
+the published style, a CUDA graph in torch, and ONNX Runtime.
 """
 
 import copy
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,19 +52,14 @@ def gpu(
     """Print one table of what this machine's GPU does: tests, training, and captions by engine."""
     card = choose_device("cuda")
     rows = {"tests that need a GPU": gpu_tests(), **training_rows(config, card, steps), **engine_rows(rounds)}
-    Console().print(table_of(torch.cuda.get_device_name(card), rows))
+    table = Table("measurement", "result", title=torch.cuda.get_device_name(card))
+    for name, result in rows.items():
+        table.add_row(name, result)
+    Console().print(table)
 
 
 def main() -> int:
     return run_command(gpu, "python -m benchmarks.gpu", (ConfigError, DeviceError))
-
-
-def table_of(title: str, rows: Mapping[str, str]) -> Table:
-    """Make the table of the measurements."""
-    table = Table("measurement", "result", title=title)
-    for name, result in rows.items():
-        table.add_row(name, result)
-    return table
 
 
 def gpu_tests() -> str:
@@ -134,7 +129,7 @@ def engine_rows(rounds: int) -> dict[str, str]:
 def measure_gpu(
     model: Smart, visual: Visual, beam_size: int, max_words: int, graph: Path, rounds: int
 ) -> dict[str, Any]:
-    """Measure milliseconds a caption of one image, also as multiples of reading the decoder's weights once a word.
+    """Measure milliseconds a caption of one image.
 
     Args:
         visual: of one image, with a mask, on the CPU.
@@ -160,13 +155,9 @@ def measure_gpu(
         inputs = {"tokens": visual.tokens.numpy(), "token_mask": visual.mask.numpy()}
         variants["onnxruntime_cuda"] = lambda: loaded.run(inputs)
     taken = {name: _wall_ms(run, rounds) for name, run in variants.items()}
-    decoder = [p for name, p in smart.named_parameters() if name.startswith(("decoder", "word_projection"))]
-    floor_ms = 1e3 * max_words * sum(p.numel() * p.element_size() for p in decoder) / _bytes_per_second(card)
     return {
         "card": torch.cuda.get_device_name(card),
         "wall_ms_median": taken,
-        "memory_floor_ms": round(floor_ms, 4),
-        "times_the_floor": {name: round(value / floor_ms, 2) for name, value in taken.items()},
         "not_run": {name: report.detail for name, report in reports.items() if not report.available},
     }
 
@@ -200,13 +191,6 @@ def _wall_ms(run: Callable[[], object], rounds: int) -> float:
         torch.cuda.synchronize()
         taken.append((time.perf_counter() - started) * 1e3)
     return round(statistics.median(taken), 4)
-
-
-def _bytes_per_second(card: torch.device) -> float:
-    """Measure the bandwidth of the card's memory: a copy of 1 GiB reads and writes it."""
-    source = torch.empty(1 << 30, dtype=torch.uint8, device=card)
-    target = torch.empty_like(source)
-    return 2 * source.numel() / (_wall_ms(lambda: target.copy_(source), 10) / 1e3)
 
 
 if __name__ == "__main__":

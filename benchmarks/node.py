@@ -205,7 +205,7 @@ def _observe(
         given = {"engine": settings.engine, "threads": settings.threads, **parameters}
         if settings.bundle:
             given["bundle"] = settings.bundle
-        camera = {"source": folder, "rate_hz": rate_hz, "reliable": "true"}
+        camera = {"source": folder, "rate_hz": rate_hz, "qos_overrides./image.publisher.reliability": "reliable"}
         caption_node, camera_node = (
             stack.enter_context(NodeProcess(process, parameter_arguments(values), folder / f"{process}.log"))
             for process, values in ((module, given), (CAMERA_NODE, camera))

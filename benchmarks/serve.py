@@ -18,8 +18,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.environment import describe_environment, report
 from benchmarks.page_browsers import Crowd, Load
@@ -59,7 +57,6 @@ def serve(
         for name, load in loads.items():
             print(f"measuring: {name}, round {number + 1} of {rounds}", file=sys.stderr, flush=True)
             runs[name].append(measure_load(captioner, coverage, source, rate, load, seconds, cameras))
-    medians = {name: medians_of(found) for name, found in runs.items()}
     result = {
         **describe_environment(seed=0),
         "model": captioner.model,
@@ -71,10 +68,9 @@ def serve(
         "seconds": seconds,
         "stalled": loads[f"{browsers} browsers"].stalled,
         "runs": runs,
-        "medians": medians,
+        "medians": {name: medians_of(found) for name, found in runs.items()},
     }
     report(result, json_file)
-    Console(stderr=True).print(table_of(medians))
 
 
 def main() -> int:
@@ -154,24 +150,6 @@ def medians_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         values = [run[name] for run in runs]
         found[name] = medians_of(values) if isinstance(value, Mapping) else round(median(values), 3)
     return found
-
-
-def table_of(medians: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Return the medians as a table."""
-    table = Table("", "captions/s", "age p50 ms", "p95 ms", "CPU ms/caption", "frames/s a browser", "age there p50 ms",
-                  box=None, pad_edge=False)  # fmt: skip
-    for name, found in medians.items():
-        in_browser = found.get("frame_age_in_browser_ms")
-        table.add_row(
-            name,
-            f"{found['captions_per_second']:.2f}",
-            f"{found['caption_age_ms']['p50']:.0f}",
-            f"{found['caption_age_ms']['p95']:.0f}",
-            f"{found['cpu_ms_per_caption']:.0f}",
-            f"{found['frames_per_second_and_browser']:.2f}" if in_browser else "",
-            f"{in_browser['p50']:.0f}" if in_browser else "",
-        )
-    return table
 
 
 def _pass_on(feed: SourceFeed, hub: Hub, seconds: float) -> list[float]:

@@ -6,12 +6,12 @@ The node is a process of its own. A camera publishes images of which 5 % are bad
 truncated data, huge claimed sizes, negative stamps, random bytes and so on. Meanwhile parameters change, the node is
 deactivated and activated, captioning is switched off and on, services are called, and listeners subscribe and
 unsubscribe. A detector publishes objects, now and then those of another clock, without stamps, with NaN or control
-characters, or none; the web page of the captions gets half requests. The checks:
+characters, or none. The checks:
 
 - the node lives, answers all calls, ends with status 0, and logs no exception;
 - each caption has the header of one image, and the text and score that the captioner, called directly, gives for that
   image; a bad image is answered with an error;
-- no caption holds NaN, infinity or control characters; the page answers soon after half requests and writes little log;
+- no caption holds NaN, infinity or control characters;
 - images received are answered, dropped, passed over or unchanged, in every diagnostics message and at the end;
 - the resident memory grows by less than 1 MB a minute: Theil-Sen estimator of one sample every 30 s after the warm-up,
   at rest, that is without listeners and with the first value of every parameter, since these need memory themselves;
@@ -23,7 +23,6 @@ The exit status is 1 if a check fails. Needs ROS 2 and the built messages.
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +31,6 @@ import typer
 from rclpy.utilities import get_rmw_implementation_identifier
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
 from benchmarks.environment import describe_environment, report
 from benchmarks.node_soak.cycles import run_cycles
@@ -51,12 +49,9 @@ def soak(
     minutes: Annotated[float, typer.Option(min=0.0, help="Duration of the soak; 0 leaves it out.")] = 10.0,
     size: Annotated[str, typer.Option(help="Width and height of the images in pixels.")] = "1920x1080",
     rate: Annotated[float, typer.Option(min=0.1, max=240.0, help="Images per second.")] = 30.0,
+    compressed: Annotated[bool, typer.Option("--compressed", help="Publish compressed images alone.")] = False,
     bad_share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the images that are bad.")] = 0.05,
     disturb_every: Annotated[float, typer.Option(min=0.01, help="Mean seconds between two disturbances.")] = 3.0,
-    warm_up: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="Seconds left out of the fit of the memory (default: a quarter, 180 at most)."),
-    ] = None,
     max_slope: Annotated[float, typer.Option(help="Limit of the growth of the memory in MB a minute.")] = 1.0,
     cycles: Annotated[int, typer.Option(min=0, help="Lifecycle cycles after the soak.")] = 0,
     bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
@@ -75,8 +70,9 @@ def soak(
         node,
         size=_parsed_size(size),
         rate_hz=rate,
+        compressed=compressed,
         seconds=seconds,
-        warm_up_s=min(_WARM_UP_SHARE * seconds, _MOST_WARM_UP_S) if warm_up is None else warm_up,
+        warm_up_s=min(_WARM_UP_SHARE * seconds, _MOST_WARM_UP_S),
         bad_share=bad_share,
         disturb_every_s=disturb_every,
         max_slope_mb_per_minute=max_slope,
@@ -90,13 +86,13 @@ def soak(
         "threads": threads,
         "size": size,
         "rate_hz": rate,
+        "compressed": compressed,
         "bad_share": bad_share,
         "disturb_every_s": disturb_every,
     }
-    console = Console(stderr=True)
     with (
         tempfile.TemporaryDirectory(prefix="smart_caption_soak_") as folder,
-        Progress(console=console, transient=True) as progress,
+        Progress(console=Console(stderr=True), transient=True) as progress,
     ):
         if minutes:
             task = progress.add_task("soak", total=seconds)
@@ -108,7 +104,6 @@ def soak(
                 node, cycles, first, Path(folder), lambda done: progress.update(cycle_task, completed=done)
             )
     report(result, json_file)
-    console.print(table_of(result))
     problems = [problem for part in ("soak", "lifecycle") for problem in result.get(part, {}).get("problems", [])]
     for problem in problems:
         report_error(problem)
@@ -119,40 +114,9 @@ def main() -> int:
     return run_command(soak, "python -m benchmarks.soak", (BundleError, EngineError, NoAnswerError, ProcessLookupError))
 
 
-def table_of(result: Mapping[str, Any]) -> Table:
-    """Return the figures of a soak as a table."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    if run := result.get("soak"):
-        counts, memory = run["counts_of_the_node"], run["resident_mb"]
-        table.add_row(
-            "images", f"{run['published']} of {result['size']} at {result['rate_hz']:g} Hz, {run['seconds']} s"
-        )
-        table.add_row("captions", ", ".join(f"{count} {name}" for name, count in run["captions_by_status"].items()))
-        names = ("received", "answered", "dropped", "passed_over", "unchanged", "lost")
-        table.add_row(
-            "counts of the node", ", ".join(f"{counts[n]} {n.replace('_', ' ')}" for n in names if n in counts)
-        )
-        table.add_row("disturbances", ", ".join(f"{count} {name}" for name, count in run["disturbances"].items()))
-        if memory:
-            quarters = ", ".join(f"{median:.1f}" for median in memory["resident"])
-            table.add_row("resident memory", f"{quarters} MB (medians of quarters), peak {memory['peak']:.1f} MB")
-            table.add_row("its growth", f"{run['resident_slope_mb_per_minute']} MB a minute")
-        table.add_row(
-            "processor time", f"{run['cpu_percent_of_a_core']} % of a core, {run['cpu_ms_per_answer']} ms per answer"
-        )
-    if cycled := result.get("lifecycle"):
-        after = cycled["resident_mb_after_cleanup"]
-        table.add_row(
-            "lifecycle cycles",
-            f"{cycled['cycles']}: {after['after_warm_up']:.1f} MB after warm-up, {after['last']:.1f} MB at the end, "
-            f"growth {cycled['growth_mb']} MB",
-        )
-    return table
-
-
 def _parsed_size(size: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)x(\d+)", size)
-    if match is None or not all(map(int, match.groups())):
+    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
+    if match is None:
         raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
     return int(match[1]), int(match[2])
 

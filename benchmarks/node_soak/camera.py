@@ -1,4 +1,4 @@
-"""The camera of a soak: publishes good and bad images at a rate, raw or compressed, as the node subscribes."""
+"""The camera of a soak: publishes good and bad images at a rate, raw or compressed."""
 
 import random
 import threading
@@ -21,36 +21,34 @@ class Camera:
     def __init__(
         self,
         node: Node,
-        raw: Templates,
-        compressed: Templates,
+        templates: Templates,
         record: Record,
         detector: Detector,
         *,
+        compressed: bool,
         rate_hz: float,
         bad_share: float,
         seed: int,
     ) -> None:
-        """Create the publishers.
+        """Create the publisher.
 
         Args:
-            node: their node; its executor is not needed.
-            raw: messages of the topic `image`.
-            compressed: messages of the topic `image/compressed`.
+            node: its node; its executor is not needed.
+            templates: the messages.
             record: every publication is appended to ``record.published`` before it is made.
             detector: publishes the objects of every image.
+            compressed: whether they are compressed images.
             rate_hz: images per second.
             bad_share: probability of a bad message.
             seed: of the choice of messages.
         """
         self._clock = node.get_clock()
-        self._raw, self._compressed = raw, compressed
+        self._templates = templates
         self._detector = detector
         self._record, self._period_s, self._bad_share = record, 1.0 / rate_hz, bad_share
         self._random = random.Random(seed)
-        self._publisher = node.create_publisher(Image, "image", QoSProfile(**_SENSOR_QOS))
-        self._compressed_publisher = node.create_publisher(
-            CompressedImage, "image/compressed", QoSProfile(**_SENSOR_QOS)
-        )
+        kind, topic = (CompressedImage, "image/compressed") if compressed else (Image, "image")
+        self._publisher = node.create_publisher(kind, topic, QoSProfile(**_SENSOR_QOS))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="camera", daemon=True)
 
@@ -73,10 +71,9 @@ class Camera:
             due_s = max(due_s + self._period_s, time.monotonic())  # no burst after a delay, as a camera
 
     def _publish(self) -> None:
-        is_compressed = self._compressed_publisher.get_subscription_count() > 0
-        template = (self._compressed if is_compressed else self._raw).choose(self._random, self._bad_share)
+        template = self._templates.choose(self._random, self._bad_share)
         number = len(self._record.published)
         message, stamp = template.stamped(number, self._clock.now().nanoseconds)
         self._record.published.append((template, stamp))
-        (self._compressed_publisher if is_compressed else self._publisher).publish(message)
+        self._publisher.publish(message)
         self._detector.publish(stamp, frame_id(number))

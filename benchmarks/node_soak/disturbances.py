@@ -12,25 +12,18 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from benchmarks.node_soak.detector import FAULTS, Detector
-from benchmarks.node_soak.page import Page
 from benchmarks.node_soak.records import Record
 from benchmarks.node_soak.user import CAPTION_TOPIC, User
 
 _MAX_PAUSE_S = 1.0
 _MAX_LISTENERS = 4
-_TRANSPORT = "image_transport"
 
 # At rest, each parameter has its first value.
 _VALUES: dict[str, tuple[Any, ...]] = {
-    _TRANSPORT: ("raw", "compressed", "auto"),
-    "camera": ("", "left", "right"),
     "max_age_s": (1.0, 0.0, 0.5),
     "min_confidence": (0.0, 0.3, 0.9),
-    "overlay_max_side_px": (1280, 320, 0),
-    "overlay_jpeg_quality": (80, 20, 100),
-    "diagnostics_period_s": (0.1, 0.5, 1.0),
-    "image_timeout_s": (5.0, 0.5),
-    "work_timeout_s": (10.0, 0.1),
+    "max_rate_hz": (0.0, 5.0),
+    "text_on_change": (False, True),
     "detection_slop_s": (0.1, 0.0),
     "detection_wait_s": (0.0, 0.05),
 }
@@ -38,8 +31,7 @@ _REFUSED: dict[str, Any] = {
     "max_age_s": -1.0,
     "threads": 2,  # while the node is configured
     "min_confidence": 1.5,
-    "image_transport": "telepathy",
-    "camera": 7,
+    "text_on_change": 7,
     "no_such_parameter": 1,
 }
 _LISTENED = (
@@ -53,24 +45,22 @@ _LISTENED = (
 class Disturbances:
     """Chooses disturbances, does them, and records what is not as it should be."""
 
-    def __init__(self, user: User, detector: Detector, page: Page, record: Record, seed: int) -> None:
+    def __init__(self, user: User, detector: Detector, record: Record, seed: int) -> None:
         """Create them.
 
         Args:
             user: the node that calls and subscribes.
             detector: gets another fault now and then.
-            page: gets half requests.
             record: counts the disturbances and takes the problems.
             seed: of the choice.
         """
         self._user, self._record, self._random = user, record, random.Random(seed)
-        self._detector, self._page = detector, page
+        self._detector = detector
         self._listeners: list[Subscription] = []
         self._left: list[Callable[[], None]] = []
         self._changed: set[str] = set()
         self._kinds: dict[Callable[[], None], int] = {
             self._change_parameter: 6,
-            self._change_transport: 2,
             self._listen: 3,
             self._stop_listening: 3,
             self._try_refused_parameter: 2,
@@ -79,7 +69,6 @@ class Disturbances:
             self._describe_latest: 1,
             self._describe_bad_image: 1,
             self._change_detector: 4,
-            self._send_half_requests: 1,
         }
 
     def next(self) -> None:
@@ -108,11 +97,8 @@ class Disturbances:
         self._changed.clear()
 
     def _change_parameter(self) -> None:
-        name = self._random.choice([name for name in _VALUES if name != _TRANSPORT])
+        name = self._random.choice(list(_VALUES))
         self._set(name, self._random.choice(_VALUES[name]))
-
-    def _change_transport(self) -> None:
-        self._set(_TRANSPORT, self._random.choice(_VALUES[_TRANSPORT]))
 
     def _set(self, name: str, value: Any) -> None:
         self._changed.add(name)
@@ -156,10 +142,6 @@ class Disturbances:
     def _change_detector(self) -> None:
         self._detector.fault = self._random.choice(FAULTS)
         self._record.disturbances[f"detector: {self._detector.fault}"] += 1
-
-    def _send_half_requests(self) -> None:
-        if problem := self._page.send_half_requests():
-            self._problem(problem)
 
     def _pause(self) -> None:
         self._user.spin(self._random.uniform(0.1, _MAX_PAUSE_S))

@@ -46,9 +46,9 @@ class Record:
         published: message and stamp of every image, by its number.
         answers: the captions, in the order of arrival.
         counts: the diagnostics, in the order of arrival.
-        resident_mb: seconds since the beginning and resident memory of the node in 1e6 bytes.
-        resting_mb: seconds since the beginning and resident memory of the node at each rest.
-        cpu_s: processor time of the node since its start, at the same times.
+        resting_mb: seconds since the beginning and resident memory of the node in 1e6 bytes at each rest.
+        peak_mb: greatest resident memory of the node.
+        cpu_s: processor time of the node since its start, several times.
         disturbances: number of disturbances by kind.
         problems: what went wrong with the disturbances and the process, one sentence each.
     """
@@ -56,8 +56,8 @@ class Record:
     published: list[tuple[Template, Stamp]] = field(default_factory=list)
     answers: list[Answered] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
-    resident_mb: list[tuple[float, dict[str, float]]] = field(default_factory=list)
     resting_mb: list[tuple[float, float]] = field(default_factory=list)
+    peak_mb: float = 0.0
     cpu_s: list[float] = field(default_factory=list)
     disturbances: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)

@@ -17,7 +17,6 @@ from benchmarks.node_soak.checks import check_answers, check_counts, check_memor
 from benchmarks.node_soak.detector import Detector
 from benchmarks.node_soak.disturbances import Disturbances
 from benchmarks.node_soak.images import compressed_templates, expected_captions, raw_templates
-from benchmarks.node_soak.page import Page
 from benchmarks.node_soak.records import Record
 from benchmarks.node_soak.user import NoAnswerError, User
 from benchmarks.process_use import cpu_s, resident_mb
@@ -66,6 +65,7 @@ class Soak:
         node: what the caption node runs.
         size: width and height of the images in pixels.
         rate_hz: images per second.
+        compressed: whether the camera publishes compressed images, else raw ones.
         seconds: duration.
         warm_up_s: time at the beginning that is left out of the fit of the memory.
         bad_share: probability that an image is bad.
@@ -77,6 +77,7 @@ class Soak:
     node: NodeSettings
     size: tuple[int, int]
     rate_hz: float
+    compressed: bool
     seconds: float
     warm_up_s: float
     bad_share: float
@@ -118,15 +119,14 @@ def run_soak(
         user = stack.enter_context(User.opened(record))
         process = stack.enter_context(NodeProcess(soak.node.module, soak.node.ros_args, folder / "caption_node.log"))
         user.process = process
-        page = stack.enter_context(Page(folder / "page.log"))
         detector = Detector(user.node)
         _wait_until_active(user, record)
         camera = Camera(
             user.node,
-            raw_templates(pictures, soak.seed),
-            compressed_templates(pictures, soak.seed),
+            (compressed_templates if soak.compressed else raw_templates)(pictures, soak.seed),
             record,
             detector,
+            compressed=soak.compressed,
             rate_hz=soak.rate_hz,
             bad_share=soak.bad_share,
             seed=soak.seed,
@@ -134,9 +134,7 @@ def run_soak(
         started_s = time.monotonic()
         with camera:
             try:
-                _disturb(
-                    soak, process, user, Disturbances(user, detector, page, record, soak.seed), record, on_progress
-                )
+                _disturb(soak, process, user, Disturbances(user, detector, record, soak.seed), record, on_progress)
             except NoAnswerError as error:
                 record.problems.append(str(error))
             except ProcessLookupError:
@@ -145,14 +143,13 @@ def run_soak(
         if process.exit_status is None:
             _wait_until_quiet(user, record)
         _end(process, record)
-        record.problems += page.problems()
     slope = memory_slope_mb_per_minute(record.resting_mb, soak.warm_up_s)
     cpu_used_s = record.cpu_s[-1] - record.cpu_s[0] if record.cpu_s else 0.0
     return {
         "seconds": round(elapsed_s, 1),
         **_image_figures(record),
         "disturbances": dict(sorted(record.disturbances.items())),
-        "resident_mb": _memory_figures(record, soak.warm_up_s),
+        "peak_mb": record.peak_mb,
         "resting_mb": [(round(at_s, 1), round(memory, 1)) for at_s, memory in record.resting_mb],
         "resident_slope_mb_per_minute": None if slope is None else round(slope, 3),
         "resident_slope_is": f"Theil-Sen estimator of the resident memory at rest after {soak.warm_up_s:g} s",
@@ -198,7 +195,7 @@ def _disturb(
     while (elapsed_s := time.monotonic() - started_s) < soak.seconds:
         on_progress(elapsed_s)
         if elapsed_s >= sample_at_s:
-            record.resident_mb.append((elapsed_s, resident_mb(process.pid)))
+            record.peak_mb = resident_mb(process.pid)["peak"]
             record.cpu_s.append(cpu_s(process.pid))
             sample_at_s = elapsed_s + _SAMPLE_S
         if elapsed_s >= disturb_at_s:
@@ -261,20 +258,4 @@ def _image_figures(record: Record) -> dict[str, Any]:
         "captions_arrived": len(record.answers),
         "captions_by_status": {CAPTION_STATUSES[status].value: count for status, count in sorted(statuses.items())},
         "counts_of_the_node": asdict(last) if last else {},
-    }
-
-
-def _memory_figures(record: Record, warm_up_s: float) -> dict[str, Any]:
-    """Return the memory in quarters of the time after the warm-up, the median of each, and the peak."""
-    samples = [memory for at_s, memory in record.resident_mb if at_s >= warm_up_s]
-    if not samples:
-        return {}
-    quarters = np.array_split(np.arange(len(samples)), min(4, len(samples)))
-    kinds = ("resident", "private", "shared", "shared_memory")
-    return {
-        **{
-            kind: [round(float(np.median([samples[place][kind] for place in quarter])), 1) for quarter in quarters]
-            for kind in kinds
-        },
-        "peak": max(memory["peak"] for _, memory in record.resident_mb),
     }

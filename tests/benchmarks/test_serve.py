@@ -24,6 +24,4 @@ def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(
     assert watched["captions_per_second"] > 0
     assert watched["frames_per_second_and_browser"] > 0
     assert watched["frame_age_in_browser_ms"]["p50"] > 0
-    medians = serve.medians_of([watched, watched, watched])
-    assert medians == watched
-    assert serve.table_of({"alone": alone, "watched": medians}).row_count == 2
+    assert serve.medians_of([watched, watched, watched]) == watched

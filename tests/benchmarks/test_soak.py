@@ -18,12 +18,13 @@ def node(tiny_bundle: Path) -> NodeSettings:
     return NodeSettings(tiny_bundle, engine="onnxruntime-cpu", threads=1)
 
 
-def short_soak(node: NodeSettings, seconds: float) -> Soak:
+def short_soak(node: NodeSettings, seconds: float, compressed: bool = False) -> Soak:
     """Small images, half of them bad; if every other image leaked, the limit of the memory would be exceeded."""
     return Soak(
         node,
         size=(320, 240),
         rate_hz=20.0,
+        compressed=compressed,
         seconds=seconds,
         warm_up_s=seconds / 3,
         bad_share=0.5,
@@ -34,8 +35,9 @@ def short_soak(node: NodeSettings, seconds: float) -> Soak:
 
 
 @pytest.mark.long
-def test_the_node_passes_a_short_soak(node: NodeSettings, tmp_path: Path) -> None:
-    result = run_soak(short_soak(node, 9.0), tmp_path)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_node_passes_a_short_soak(node: NodeSettings, compressed: bool, tmp_path: Path) -> None:
+    result = run_soak(short_soak(node, 9.0, compressed), tmp_path)
     assert result["problems"] == []
     assert result["captions_by_status"]["ok"] > 0
     assert result["captions_by_status"]["error"] > 0

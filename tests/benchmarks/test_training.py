@@ -82,8 +82,3 @@ def test_a_frozen_backbone_that_sees_crops_reads_photographs(tmp_path: Path) -> 
     phase = {"name": "views", "epochs": 1, "learning_rate": 1e-3, "crop": 0.8}
     phases = measured_phases(write_config(tmp_path / "config.yaml", phases=[phase]))
     assert {kind: bool(experiment.features) for kind, experiment in phases.items()} == {"cross_entropy_views": False}
-
-
-def test_a_backbone_that_an_earlier_run_trains_is_the_one_that_it_starts_with() -> None:
-    (experiment,) = (e for kind, e in measured_phases(DEFAULT).items() if kind == "cross_entropy_end_to_end")
-    assert experiment.backbone == "tf2_mobilenet_v2_1.0_224_ptq.tflite"

@@ -1,26 +1,23 @@
-"""The caption node as a process that ends without a reason three seconds after it began to caption."""
+"""The caption node as a process that ends without a reason at its thirtieth caption."""
 
+import itertools
 import os
 import sys
-import threading
+from typing import Any
 
-from smart_caption_ros.nodes import running
-from smart_caption_ros.nodes.caption import node
-from smart_caption_ros.nodes.caption.camera import Camera
-from smart_caption_ros.nodes.caption.worker import Worker
+from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.nodes.caption_command import main
+
+CAPTION, CALLS = Captioner.caption, itertools.count(1)
 
 
-class DyingWorker(Worker):
-    """Ends the process."""
-
-    def request_turn(self, camera: Camera) -> None:
-        """Start to count down at the first image."""
-        if not hasattr(self, "_timer"):
-            self._timer = threading.Timer(3.0, os._exit, args=(3,))
-            self._timer.start()
-        super().request_turn(camera)
+def dying_caption(self: Captioner, *arguments: Any, **options: Any) -> Any:
+    """Caption an image, or end the process."""
+    if next(CALLS) == 30:
+        os._exit(3)
+    return CAPTION(self, *arguments, **options)
 
 
 if __name__ == "__main__":
-    node.Worker = DyingWorker  # type: ignore[misc]
-    sys.exit(running.run_node("dying_node", node.CaptionNode, None))
+    Captioner.caption = dying_caption  # type: ignore[method-assign]
+    sys.exit(main())

@@ -1,5 +1,8 @@
 """The messages of a soak are as good and as bad as they claim."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -17,42 +20,28 @@ PICTURES = golden_frames(2, 64, 48)
 RAW, COMPRESSED = raw_templates(PICTURES, seed=1), compressed_templates(PICTURES, seed=1)
 
 
-def named(templates: list[Template]) -> list[object]:
-    return [pytest.param(template, id=template.kind) for template in templates]
+TEMPLATES = [
+    pytest.param(template, kind, decode, id=f"{kind.__name__}: {template.kind}")
+    for templates, kind, decode in ((RAW, Image, decode_image), (COMPRESSED, CompressedImage, decode_compressed))
+    for template in (*templates.good, *templates.bad)
+]
 
 
-@pytest.mark.parametrize("template", named([*RAW.good, *RAW.bad]))
-def test_a_raw_message_gets_the_answer_that_it_claims(template: Template) -> None:
+@pytest.mark.parametrize(("template", "kind", "decode"), TEMPLATES)
+def test_a_message_gets_the_answer_that_it_claims(template: Template, kind: type, decode: Callable[[Any], Any]) -> None:
     message, stamp = template.stamped(12, now_ns=5 * 10**9 + 7)
     if template.answer is Answer.NONE:
         with pytest.raises(Exception):  # noqa: B017, PT011  # rclpy's
-            deserialize_message(message, Image)
+            deserialize_message(message, kind)
         return
-    image = deserialize_message(message, Image)
+    image = deserialize_message(message, kind)
     assert image.header.frame_id == frame_id(12)
     assert (image.header.stamp.sec, image.header.stamp.nanosec) == stamp
     if template.answer is Answer.ERROR:
         with pytest.raises(ImageMessageError):
-            decode_image(image)
+            decode(image)
     else:
-        assert decode_image(image).shape == (48, 64, 3)
-
-
-@pytest.mark.parametrize("template", named([*COMPRESSED.good, *COMPRESSED.bad]))
-def test_a_compressed_message_gets_the_answer_that_it_claims(template: Template) -> None:
-    message, stamp = template.stamped(12, now_ns=5 * 10**9 + 7)
-    if template.answer is Answer.NONE:
-        with pytest.raises(Exception):  # noqa: B017, PT011  # of rclpy
-            deserialize_message(message, CompressedImage)
-        return
-    image = deserialize_message(message, CompressedImage)
-    assert image.header.frame_id == frame_id(12)
-    assert (image.header.stamp.sec, image.header.stamp.nanosec) == stamp
-    if template.answer is Answer.ERROR:
-        with pytest.raises(ImageMessageError):
-            decode_compressed(image)
-    else:
-        assert decode_compressed(image).shape == (48, 64, 3)
+        assert decode(image).shape == (48, 64, 3)
 
 
 def test_the_number_of_an_image_is_read_from_its_frame_id_alone() -> None:
