@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
+
+# An escape sequence of JSON; the group is half a surrogate pair without its other half.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 
 
 def json_text(value: Any, **settings: Any) -> str:
@@ -22,6 +28,13 @@ def json_text(value: Any, **settings: Any) -> str:
         return json.dumps(_valid(value), allow_nan=False, **settings)
     # Most texts have neither; pairs are written as two escapes, and stay as they are.
     return text if text.isascii() and "\\ud" not in text else json.dumps(_valid(value), allow_nan=False, **settings)
+
+
+def replace_lone_surrogates(json_text: str) -> str:
+    """Replace halves of surrogate pairs in a JSON text that is read by question marks: no UTF-8 can hold them."""
+    if "\\ud" not in json_text and "\\uD" not in json_text:  # a surrogate, whole pairs included
+        return json_text
+    return _ESCAPE.sub(lambda escape: "?" if escape[1] else escape[0], json_text)
 
 
 def rounded(value: float | None, digits: int = 4) -> float | None:

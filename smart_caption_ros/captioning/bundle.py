@@ -20,6 +20,7 @@ from smart_caption_ros.engines.base import GraphForm
 from smart_caption_ros.engines.external_data import external_locations
 from smart_caption_ros.files import sha256_of, write_text_atomically
 from smart_caption_ros.imaging.preprocessing import AREA, INTERPOLATIONS, Preprocessing
+from smart_caption_ros.json_text import replace_lone_surrogates
 
 FORMAT_VERSION = 5
 """Newest format that can be read, and the one that is written; docs/bundles.md says what older ones lack."""
@@ -199,7 +200,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise BundleError(f"{folder} is a file; a bundle is the folder that holds {MANIFEST}")
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8-sig"))
+        manifest = json.loads(replace_lone_surrogates((folder / MANIFEST).read_text(encoding="utf-8-sig")))
     except FileNotFoundError:
         raise BundleError(f"{folder} has no {MANIFEST}, so it is not a bundle") from None
     except OSError as error:

@@ -1,85 +1,49 @@
-"""The command line, `smart-caption`: one module per command, assembled here.
+"""The command line, `smart-caption`: one module per command, assembled in `app`.
 
 Commands import what they need when they run, so that `--help` and usage errors are fast, and so that no command needs
 libraries that it does not use.
 """
 
-from typing import Annotated
+import os
+import signal
+import sys
 
-import typer
-
-from smart_caption_ros import __version__
-from smart_caption_ros.cli import (
-    benchmark,
-    build_engine,
-    bundle,
-    coverage,
-    coverage_benchmark,
-    demo,
-    describe,
-    doctor,
-    log,
-    serve,
-    watch,
-)
-from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
-from smart_caption_ros.cli.terminal import PROGRAM
-
-app = make_app(
-    name=PROGRAM,
-    help="Captions for a robot's camera.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-add_command(app, describe.describe)
-add_command(app, watch.watch)
-add_command(app, demo.demo)
-add_command(app, serve.serve)
-add_command(app, doctor.doctor)
-add_command(app, benchmark.benchmark)
-
-bundle_app = make_app(help="Inspect, verify and build a bundle, the folder of a model.", no_args_is_help=True)
-add_command(bundle_app, bundle.inspect)
-add_command(bundle_app, bundle.verify)
-add_command(bundle_app, build_engine.build)
-app.add_typer(bundle_app, name="bundle")
-
-coverage_app = make_app(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)
-add_command(coverage_app, coverage_benchmark.acvr)
-add_command(coverage_app, coverage_benchmark.coco)
-add_command(coverage_app, coverage_benchmark.folder)
-add_command(coverage_app, coverage.score)
-app.add_typer(coverage_app, name="coverage")
-
-
-log_app = make_app(help="Remember what was seen, and find it again.", no_args_is_help=True)
-add_command(log_app, log.record)
-add_command(log_app, log.find, ignore_unknown_options=True)
-add_command(log_app, log.info)
-add_command(log_app, log.export)
-add_command(log_app, log.import_, "import")
-app.add_typer(log_app, name="log")
+_FAILED, _INTERRUPTED = 1, 130
 
 
 def main() -> None:
     """Entry point of `smart-caption`."""
-    app(prog_name=PROGRAM)
+    # Until a command runs: a KeyboardInterrupt in an import would print a traceback.
+    before = signal.signal(signal.SIGINT, lambda *ignored: os._exit(_INTERRUPTED))
+    _open_standard_streams()
+    from smart_caption_ros.cli.app import app
+    from smart_caption_ros.cli.terminal import PROGRAM, report_error
+
+    signal.signal(signal.SIGINT, before)
+    status, problem = None, None
+    try:
+        app(prog_name=PROGRAM)
+    except SystemExit as ended:
+        status = ended.code
+    except OSError as error:
+        problem = error
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        problem = problem or error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter reports it once more
+    if problem is not None and not status:
+        report_error(f"the output cannot be written: {problem.strerror}")
+        status = _FAILED
+    sys.exit(status)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"{PROGRAM} {__version__}")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool,
-        Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
-    ] = False,
-) -> None:
-    pass
-
-
-app.callback()(as_typer_function(_options))
+def _open_standard_streams() -> None:
+    """Open /dev/null where standard input, output or error is closed; the next file would take its place otherwise."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115

@@ -16,6 +16,7 @@ from smart_caption_ros.cli.terminal import (
     input_files,
     log_to_terminal,
     print_json,
+    printable,
     progress_bar,
     write_json,
 )
@@ -103,9 +104,10 @@ def _print_result(result: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    print(f"{result['model']} on {result['engine_choice']}")
+    print(printable(f"{result['model']} on {result['engine_choice']}"))
     width, height = result["frame_size"]
-    print(f"{result['frames']} frames, {width}x{height} ({result['source']}), {result['hardware']['processor']}")
+    of_source = f"{width}x{height} ({result['source']}), {result['hardware']['processor']}"
+    print(printable(f"{result['frames']} frames, {of_source}"))
     table = Table("", "median", "5 %", "95 %", box=None, pad_edge=False)
     for part, values in result["milliseconds"].items():
         label = Text(f"{part} time" if part == "cpu" else part)

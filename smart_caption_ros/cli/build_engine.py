@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 from smart_caption_ros.cli.options import BundleArgument, Option
-from smart_caption_ros.cli.terminal import errors_in_a_sentence, log_to_terminal, make_progress_bar, report_error
+from smart_caption_ros.cli.terminal import (
+    errors_in_a_sentence,
+    log_to_terminal,
+    make_progress_bar,
+    printable,
+    report_error,
+)
 
 
 def build(
@@ -57,4 +63,4 @@ def build(
                 with tqdm.external_write_mode():
                     seconds = time.monotonic() - started
                     print(f"{file.name}: {engine.plan_path(file)} ({graph.mode}; {seconds:.1f} s)")
-        print(f"{bundle.name} is ready for {engine.description}")
+        print(printable(f"{bundle.name} is ready for {engine.description}"))

@@ -38,7 +38,7 @@ def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
         table = Table("", "", box=None, pad_edge=False, show_header=False)
         table.add_row("path", Text(printable(str(bundle.path))))
         for key, value in _rows(bundle.manifest):
-            table.add_row(Text(key, style="bold"), Text(value))
+            table.add_row(Text(printable(key), style="bold"), Text(printable(value)))
         console().print(table)
 
 
@@ -73,8 +73,8 @@ def verify(
         report = {"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}
         if not as_json:
             for name in files:
-                print(f"ok  {name}")
-            print(f"{bundle.name}: all {len(files)} files are as they were exported")
+                print(printable(f"ok  {name}"))
+            print(printable(f"{bundle.name}: all {len(files)} files are as they were exported"))
         if isinstance(bundle, Bundle) and engines:
             with status("running the reference") as show:
                 compared = compare_engines(
@@ -87,7 +87,7 @@ def verify(
             }
             if not as_json:
                 _print_agreements(compared)
-                print(f"{bundle.name}: {_conclusion(compared)}")
+                print(printable(f"{bundle.name}: {_conclusion(compared)}"))
         if as_json:
             print_json(report)
         if not report["ok"]:

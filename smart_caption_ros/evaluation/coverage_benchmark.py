@@ -28,7 +28,7 @@ from smart_caption_ros.sources.ground_truth import (
     GroundTruthObject,
     plain_number,
 )
-from smart_caption_ros.sources.json_files import read_json
+from smart_caption_ros.sources.json_files import read_json, whole_number
 
 GALLERY_FRAMES = 6
 
@@ -291,7 +291,10 @@ def _read_captions(path: Path) -> dict[str, str]:
     if isinstance(content, dict):
         texts = content
     elif isinstance(content, list) and all(isinstance(entry, dict) for entry in content):
-        texts = {str(entry.get("image_id")): entry.get("caption") for entry in content}
+        numbers = [(whole_number(entry.get("image_id")), entry) for entry in content]
+        texts = {
+            str(entry.get("image_id") if number is None else number): entry.get("caption") for number, entry in numbers
+        }
     else:
         texts = {}
     if not texts or not all(isinstance(text, str) for text in texts.values()):

@@ -6,7 +6,7 @@ from functools import lru_cache
 import pytest
 from typer.testing import Result
 
-from smart_caption_ros import cli
+from smart_caption_ros.cli.app import app
 from smart_caption_ros.grounding import NounCoverage
 from tests.cli_runner import cli_runner
 
@@ -14,7 +14,7 @@ from tests.cli_runner import cli_runner
 @pytest.fixture
 def run() -> Callable[..., Result]:
     """Runs `smart-caption` with some arguments in this process."""
-    return lambda *arguments: cli_runner().invoke(cli.app, [str(argument) for argument in arguments])
+    return lambda *arguments: cli_runner().invoke(app, [str(argument) for argument in arguments])
 
 
 load_coverage = lru_cache(NounCoverage.load)

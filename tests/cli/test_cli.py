@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import Result
 
-from smart_caption_ros import __version__, cli
+from smart_caption_ros import __version__
 from smart_caption_ros.captioning import (
     Alternative,
     BundleError,
@@ -30,6 +30,7 @@ from smart_caption_ros.captioning import (
     Word,
     default_bundle_path,
 )
+from smart_caption_ros.cli.app import app
 from smart_caption_ros.nodes.demo.plan import DemoOptions
 from smart_caption_ros.record import CaptionRecord
 from tests.cli_runner import cli_runner
@@ -89,7 +90,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    return cli_runner().invoke(cli.app, [str(argument) for argument in arguments])
+    return cli_runner().invoke(app, [str(argument) for argument in arguments])
 
 
 def lines(result: Result) -> list[dict[str, Any]]:
@@ -399,6 +400,26 @@ def test_ctrl_c_ends_quietly_with_130(many_pictures: Path, tiny_bundle: Path) ->
     assert len(stdout.splitlines()) < 3 * 1000
 
 
+@pytest.mark.parametrize(
+    ("redirection", "status", "sentence"),
+    [
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        ("<&-", 0, ""),
+        ("> /dev/full", 1, "smart-caption: the output cannot be written: No space left on device\n"),
+    ],
+)
+@pytest.mark.parametrize("arguments", ["--help", "--version"])
+def test_standard_output_that_is_closed_or_full_is_no_traceback(
+    arguments: str, redirection: str, status: int, sentence: str
+) -> None:
+    program = 'exec "$0" -c "from smart_caption_ros.cli import main; main()" '
+    done = subprocess.run(
+        ["sh", "-c", f"{program} {arguments} {redirection}", sys.executable], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (status, sentence)
+
+
 def test_a_reader_that_has_had_enough_causes_no_complaint(many_pictures: Path, tiny_bundle: Path) -> None:
     running = start_describing("--json", many_pictures, "--bundle", tiny_bundle)
     assert running.stdout is not None
@@ -484,6 +505,15 @@ def test_a_changed_file_of_a_bundle_is_found(tmp_path: Path) -> None:
     record = json.loads(as_json.stdout)
     assert record["ok"] is False
     assert str(changed) in record["error"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "verify --engines --frames 1"])
+def test_a_name_with_control_characters_and_half_a_surrogate_is_printed(bundle_copy: Path, command: str) -> None:
+    manifest = json.loads((bundle_copy / "manifest.json").read_text())
+    (bundle_copy / "manifest.json").write_text(json.dumps(manifest | {"name": "a\x1b]0;b\ud800"}))
+    result = run("bundle", *command.split(), bundle_copy)
+    assert result.exit_code == 0, result.output
+    assert "a\\x1b]0;b?" in result.stdout
 
 
 def test_inspect_prints_the_manifest_as_a_table_and_as_json() -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
-from smart_caption_ros import cli
 from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.cli.app import app
 from smart_caption_ros.evaluation.detected_folder import DetectedFolder
 from smart_caption_ros.sources.acvr import AcvrSequences
 from smart_caption_ros.sources.sequences import sample_sequences_path
@@ -72,7 +72,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    return cli_runner().invoke(cli.app, ["coverage", *(str(argument) for argument in arguments)])
+    return cli_runner().invoke(app, ["coverage", *(str(argument) for argument in arguments)])
 
 
 def figures(*arguments: str | Path) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def test_coco_files_are_scored_with_the_captions_of_cocos_results(tmp_path: Path
         "categories": [{"id": 3, "name": "couch"}],
     }
     (tmp_path / "instances.json").write_text(json.dumps(instances))
-    (tmp_path / "results.json").write_text(json.dumps([{"image_id": 7, "caption": "a sofa"}]))
+    (tmp_path / "results.json").write_text(json.dumps([{"image_id": 7.0, "caption": "a sofa"}]))
     content = figures(
         "coco", tmp_path / "instances.json", "--images", tmp_path, "--captions", tmp_path / "results.json",
         "--word-vectors", vectors,

@@ -20,7 +20,7 @@ from tests.frames import blobs
 NOISY = r"""
 import contextlib, json, os, sys
 import cv2, numpy, onnxruntime, spacy
-from smart_caption_ros.cli import main, terminal
+from smart_caption_ros.cli import app, main, terminal
 
 checked = terminal.errors_in_a_sentence
 

@@ -16,7 +16,7 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from smart_caption_ros.cli import app
+from smart_caption_ros.cli.app import app
 from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding import ObjectsGuide
 from tests.export.command import export

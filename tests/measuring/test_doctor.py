@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from smart_caption_ros import cli
 from smart_caption_ros.captioning import BundleError, Captioner
+from smart_caption_ros.cli.app import app
 from smart_caption_ros.engines import EngineReport
 from smart_caption_ros.measuring import doctor
 from smart_caption_ros.measuring.doctor import Check, Status, is_healthy, run_checks
@@ -184,11 +184,11 @@ def test_the_exit_status_is_1_where_something_is_broken(
         return [Check("this", Status.OK, "fine"), Check("that", Status(status), "so so", "do something")]
 
     monkeypatch.setattr(doctor, "run_checks", run_checks)
-    result = cli_runner().invoke(cli.app, ["doctor"])
+    result = cli_runner().invoke(app, ["doctor"])
     assert result.exit_code == exit_code
     assert "that" in result.stdout
     assert "-> do something" in result.stdout
-    as_json = cli_runner().invoke(cli.app, ["doctor", "--json"])
+    as_json = cli_runner().invoke(app, ["doctor", "--json"])
     assert as_json.exit_code == exit_code
     assert json.loads(as_json.stdout) == {
         "healthy": exit_code == 0,

@@ -17,8 +17,8 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-from smart_caption_ros import cli
 from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.cli.app import app
 from smart_caption_ros.sources import open_source
 from tests.cli_runner import cli_runner
 from tests.nodes.fake_captioner import painted
@@ -142,7 +142,7 @@ def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -
     ],
 )
 def test_what_cannot_work_is_said_at_once(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    done = cli_runner().invoke(cli.app, ["demo", "--timeout", TIMEOUT_S, "--output", str(tmp_path / "out"), *arguments])
+    done = cli_runner().invoke(app, ["demo", "--timeout", TIMEOUT_S, "--output", str(tmp_path / "out"), *arguments])
     assert done.exit_code == 1
     assert sentence in " ".join(done.stderr.split())
     assert "Traceback" not in done.output

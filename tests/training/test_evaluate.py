@@ -292,7 +292,7 @@ def test_images_without_human_captions_are_captioned_in_order(evaluate: Command,
 
 
 def test_only_the_images_of_a_list_are_scored(evaluate: Command, coco: Path) -> None:
-    (coco / "some.txt").write_text("3\n1\n")
+    (coco / "some.txt").write_text("\ufeff3 \n1\n")
     out = coco / "out.json"
     options = ["--captions", coco / "good.json", "--references", coco / "captions.json", "--json", out]
     document = scored(evaluate(*options, "--only", coco / "some.txt"), out)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.sources.json_files import without_half_pairs
+from smart_caption_ros.json_text import replace_lone_surrogates
 from training.errors import DataError
 
 
@@ -18,7 +18,7 @@ def read_json(path: Path) -> Any:
         DataError: the file is missing, unreadable or not JSON.
     """
     try:
-        return json.loads(without_half_pairs(path.read_text(encoding="utf-8-sig")))
+        return json.loads(replace_lone_surrogates(path.read_text(encoding="utf-8-sig")))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
@@ -44,7 +44,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            entry = json.loads(without_half_pairs(line))
+            entry = json.loads(replace_lone_surrogates(line))
         except ValueError as error:
             raise DataError(f"{path}, line {number}: not JSON ({error})") from None
         if not isinstance(entry, dict):

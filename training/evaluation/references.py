@@ -202,7 +202,7 @@ class References:
             DataError: the file cannot be read, names no image, or names one that is not here.
         """
         try:
-            wanted = set(path.read_text(encoding="utf-8").splitlines()) - {""}
+            wanted = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: the list of images cannot be read ({error})") from None
         if not wanted:

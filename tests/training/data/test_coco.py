@@ -46,7 +46,7 @@ def test_captions_are_grouped_by_image(tmp_path: Path) -> None:
 
 
 def test_results_may_be_empty_sentences(tmp_path: Path) -> None:
-    path = write(tmp_path / "r.json", [{"image_id": 7, "caption": "a dog"}, {"image_id": 8, "caption": ""}])
+    path = write(tmp_path / "r.json", [{"image_id": 7.0, "caption": "a dog"}, {"image_id": 8, "caption": ""}])
     assert read_results(path) == {"7": "a dog", "8": ""}
 
 

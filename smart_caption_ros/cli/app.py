@@ -1,0 +1,76 @@
+"""The commands of `smart-caption`, assembled from their modules."""
+
+from typing import Annotated
+
+import typer
+
+from smart_caption_ros import __version__
+from smart_caption_ros.cli import (
+    benchmark,
+    build_engine,
+    bundle,
+    coverage,
+    coverage_benchmark,
+    demo,
+    describe,
+    doctor,
+    log,
+    serve,
+    watch,
+)
+from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
+from smart_caption_ros.cli.terminal import PROGRAM
+
+app = make_app(
+    name=PROGRAM,
+    help="Captions for a robot's camera.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+add_command(app, describe.describe)
+add_command(app, watch.watch)
+add_command(app, demo.demo)
+add_command(app, serve.serve)
+add_command(app, doctor.doctor)
+add_command(app, benchmark.benchmark)
+
+bundle_app = make_app(help="Inspect, verify and build a bundle, the folder of a model.", no_args_is_help=True)
+add_command(bundle_app, bundle.inspect)
+add_command(bundle_app, bundle.verify)
+add_command(bundle_app, build_engine.build)
+app.add_typer(bundle_app, name="bundle")
+
+coverage_app = make_app(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)
+add_command(coverage_app, coverage_benchmark.acvr)
+add_command(coverage_app, coverage_benchmark.coco)
+add_command(coverage_app, coverage_benchmark.folder)
+add_command(coverage_app, coverage.score)
+app.add_typer(coverage_app, name="coverage")
+
+
+log_app = make_app(help="Remember what was seen, and find it again.", no_args_is_help=True)
+add_command(log_app, log.record)
+add_command(log_app, log.find, ignore_unknown_options=True)
+add_command(log_app, log.info)
+add_command(log_app, log.export)
+add_command(log_app, log.import_, "import")
+app.add_typer(log_app, name="log")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.callback()(as_typer_function(_options))
