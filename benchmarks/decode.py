@@ -24,7 +24,6 @@ from benchmarks.timing import measure
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from export.captioner_graph import loop_form, static_form
 from export.passes.int8 import layers_of, to_int8
-from export.storage import share_weights
 from export.trace import trace_captioner
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -132,8 +131,6 @@ def write_graphs(captioner: Captioner, folder: Path, beam_size: int, max_words: 
     for name, exported in traced.items():
         graph = loop_form(exported, max_words, early_exit=False)
         files[name] = folder / f"{name}.onnx"
-        # External weights are mapped into memory; those inside the graph would be copied.
-        share_weights([graph], folder / f"{name}.data")
         onnx.save(graph, files[name])
     return files
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from export.bundle import ExportError
-from export.eyes import export_eyes
 from export.options import ExportOptions, Int8Layers, Int8Weights, Precision, Storage
 from export.pipeline import export_bundle
+from export.vision_bundle import export_vision_bundle
 from smart_caption_ros.captioning import BundleError, EngineError
-from smart_caption_ros.captioning.bundle import Eyes
+from smart_caption_ros.captioning.bundle import VisionBundle
 from training.command_line import run_command
 from training.errors import BackboneError, CheckpointError
 
@@ -113,12 +113,12 @@ def export(
         repeat_penalty=repeat_penalty, end_penalty=end_penalty,
     )  # fmt: skip
     if vision_only:
-        eyes = export_eyes(options, checkpoint)
+        exported = export_vision_bundle(options, checkpoint)
         print(
-            f"tokens of {eyes.photographs}: {eyes.error:.2%} from torch's (root mean square), cosine at least "
-            f"{eyes.similarity:.4f}"
+            f"tokens of {exported.photographs}: {exported.error:.2%} from torch's (root mean square), cosine at least "
+            f"{exported.similarity:.4f}"
         )
-        written: Eyes = eyes.eyes
+        written: VisionBundle = exported.bundle
     else:
         written = export_bundle(options)
     size = sum(file["bytes"] for file in written.manifest["files"].values())

@@ -74,8 +74,7 @@ def write_bundle(
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder_replaced_atomically(folder) as unfinished:
         captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
-        share_weights(captioners, unfinished / WEIGHTS)
-        for name, graph in graphs.items():
+        for name, graph in {WEIGHTS: share_weights(captioners), **graphs}.items():
             (unfinished / name).write_bytes(graph.SerializeToString())
         vocabulary.save(unfinished / VOCABULARY)
         names = [*graphs, WEIGHTS, VOCABULARY]

@@ -85,11 +85,11 @@ def _vision_facts(source: Source) -> dict[str, Any]:
     assert source.trained.backbone is not None
     return {
         "trained_on": merge_provenance(data, source.trained.record["backbone_trained_on"]),
-        **described_eyes(source.trained.backbone.spec),
+        **describe_vision(source.trained.backbone.spec),
     }
 
 
-def described_eyes(spec: BackboneSpec) -> dict[str, Any]:
+def describe_vision(spec: BackboneSpec) -> dict[str, Any]:
     """Describe frames and visual tokens for a manifest."""
     frames = spec.preprocessing
     preprocessing: dict[str, Any] = {

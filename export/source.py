@@ -16,7 +16,7 @@ from export.options import ExportOptions
 from export.passes.int8 import TRAINED_WEIGHTS
 from export.storage import round_to_float16, round_to_int8
 from export.vision import attach_backbone, export_vision, vision_bundle_for, visual_by
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VisionBundle
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
@@ -32,7 +32,7 @@ class Source:
     """Its weights are rounded as they will be stored, so that what is compared with torch, scored and shipped is one
     and the same model."""
     unrounded: TrainedCaptioner
-    vision_bundle: Eyes | None
+    vision_bundle: VisionBundle | None
     """The bundle whose vision graph the captioner takes over; None for a captioner with a backbone."""
     visual: Callable[[np.ndarray], Visual] | None
     """Computes what the captioner sees of frames with that bundle's graph; None without one."""

@@ -1,13 +1,12 @@
 """Storage of weights that are computed in float32: as float16 or int8, and once for all graphs."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnx
 import torch
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, compose, helper, numpy_helper
 from torch import nn
 
 from smart_caption_ros.files import sha256_of_bytes
@@ -16,7 +15,6 @@ _SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) stay as t
 _STEPS = 127  # of int8 on either side of 0
 _REDUCED_STEPS = 64  # of the weights that are computed with in 8 bits (export.passes.int8)
 _LARGEST = 65504.0  # of float16; a tensor with larger values (-1e9 in a mask) stays as it is
-_ALIGNMENT = 64  # bytes, the width of the widest registers
 
 
 def round_to_float16(module: nn.Module) -> None:
@@ -110,35 +108,33 @@ def _scales_of_integers(graph: onnx.GraphProto) -> set[str]:
     return scales
 
 
-def share_weights(models: Iterable[onnx.ModelProto], path: Path) -> None:
-    """Move the weights of ``models`` to the file ``path``, in place, each distinct tensor once (ONNX external data).
+def share_weights(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
+    """Move the weights of ``models`` to a model that has nothing else, in place, each distinct tensor once.
 
-    The graphs then name the file alone, without a folder: it belongs beside them.
+    The bytes of a model and of the weights are the whole model: protocol buffers merge messages that follow each other.
+    Weights in the body of a loop become values of the graph around it. The first model keeps its names.
     """
-    places: dict[str, tuple[int, int]] = {}
-    with path.open("wb") as stream:
-        for model in models:
-            for graph in _graphs(model.graph):
-                for tensor in graph.initializer:
-                    values = numpy_helper.to_array(tensor)
-                    if values.size < _SMALLEST:
-                        continue
-                    content = values.tobytes()
-                    digest = sha256_of_bytes(content)
-                    if digest not in places:
-                        stream.write(bytes(-stream.tell() % _ALIGNMENT))
-                        places[digest] = (stream.tell(), len(content))
-                        stream.write(content)
-                    offset, length = places[digest]
-                    _point_to(tensor, {"location": path.name, "offset": str(offset), "length": str(length)})
-
-
-def _point_to(tensor: TensorProto, place: Mapping[str, str]) -> None:
-    kept = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-    kept.data_location = TensorProto.EXTERNAL
-    for key, value in place.items():
-        kept.external_data.add(key=key, value=value)
-    tensor.CopyFrom(kept)
+    weights = onnx.ModelProto()
+    names: dict[tuple[int, tuple[int, ...], str], str] = {}
+    for place, model in enumerate(models):
+        if place:  # so that no name of this model is that of another one's weight
+            compose.add_prefix(model, f"{place}/", rename_inputs=False, rename_outputs=False, inplace=True)
+        moved = {}
+        for graph in _graphs(model.graph):
+            for tensor in list(graph.initializer):
+                values = numpy_helper.to_array(tensor)
+                if values.size < _SMALLEST:
+                    continue
+                key = (tensor.data_type, tuple(tensor.dims), sha256_of_bytes(values.tobytes()))
+                if key not in names:
+                    names[key] = tensor.name
+                    weights.graph.initializer.append(tensor)
+                moved[tensor.name] = names[key]
+                graph.initializer.remove(tensor)
+        for graph in _graphs(model.graph):
+            for node in graph.node:
+                node.input[:] = [moved.get(name, name) for name in node.input]
+    return weights
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -13,7 +13,15 @@ from export.options import ExportOptions
 from export.source import Source
 from export.vision import visual_by
 from smart_caption_ros.captioning import Bundle, Caption, Captioner
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, EVERY_BEAM, VISION_GRAPH, WORD_BIAS, WORD_GROUPS, Eyes
+from smart_caption_ros.captioning.bundle import (
+    CAPTIONER_GRAPH,
+    EVERY_BEAM,
+    STATIC_GRAPH,
+    VISION_GRAPH,
+    WORD_BIAS,
+    WORD_GROUPS,
+    VisionBundle,
+)
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.engines import Engine, create_engine
@@ -96,7 +104,8 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
     """
     assert bundle.static_graph is not None
     vision, loop, static = (
-        engine.load(path) for path in (bundle.path / VISION_GRAPH, bundle.path / CAPTIONER_GRAPH, bundle.static_graph)
+        engine.load(bundle.path / name, bundle.read_graph(name))
+        for name in (VISION_GRAPH, CAPTIONER_GRAPH, STATIC_GRAPH)
     )
     identical, largest = 0, 0.0
     for image in images_bgr:
@@ -140,14 +149,14 @@ def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.
     return Difference(scores, edges)
 
 
-def compare_tokens(eyes: Eyes, backbone: Backbone, photographs: Sequence[np.ndarray]) -> tuple[float, float]:
+def compare_tokens(bundle: VisionBundle, backbone: Backbone, photographs: Sequence[np.ndarray]) -> tuple[float, float]:
     """Compare the tokens of photographs with torch's, one photograph at a time.
 
     Returns:
         Root mean square of the difference, a share of the root mean square of torch's; and the lowest mean over a
         photograph of the cosine between its tokens and torch's.
     """
-    vision = Vision(eyes, create_engine(CPU))
+    vision = Vision(bundle, create_engine(CPU))
     squares, reference, similarities = 0.0, 0.0, []
     for photograph in photographs:
         frame = vision.preprocess(photograph)
@@ -213,7 +222,8 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
 
     def check_objects(bundle: Bundle) -> None:
-        difference = compare_detections(source.trained, create_engine(CPU).load(bundle.path / VISION_GRAPH), images)
+        vision = create_engine(CPU).load(bundle.path / VISION_GRAPH, bundle.read_graph(VISION_GRAPH))
+        difference = compare_detections(source.trained, vision, images)
         print(f"objects: class scores within {difference.score:.1e} of torch's, boxes within {difference.box:.1e}")
         if max(difference) > DETECTION_TOLERANCE[options.precision]:
             raise ExportError("the exported graph does not find what torch finds; no bundle was written")

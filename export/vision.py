@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from export.bundle import ExportError
 from export.torch_to_onnx import BATCH, Size, TensorSpec, to_onnx
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VisionBundle
 from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.engines import create_engine
 from training.data.feature_extraction import BACKBONE_TOKENS, VISION_GRAPH_TOKENS
@@ -102,7 +102,7 @@ def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:
     trained.record["backbone_trained_on"] = backbone_provenance(name, data / "backbones")
 
 
-def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Eyes | None:
+def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> VisionBundle | None:
     """Read the bundle whose vision graph belongs to a captioner; None for a captioner with a backbone.
 
     Args:
@@ -129,7 +129,7 @@ def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Eyes | No
         raise ExportError(
             f"this captioner was trained on tokens of the bundle {source['bundle']}; give it with --vision-from"
         )
-    bundle = Eyes.load(path)
+    bundle = VisionBundle.load(path)
     file = bundle.manifest["files"][VISION_GRAPH]
     digest = file["sha256"]
     if (
@@ -144,7 +144,7 @@ def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> Eyes | No
     return bundle
 
 
-def visual_by(bundle: Eyes) -> Callable[[np.ndarray], Visual]:
+def visual_by(bundle: VisionBundle) -> Callable[[np.ndarray], Visual]:
     """Return a function that computes what a captioner sees of frames (B, H, W, 3) uint8 BGR, by the vision graph
     of a bundle.
     """

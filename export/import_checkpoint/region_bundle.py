@@ -10,14 +10,13 @@ import onnx
 from export.bundle import check_destination, described_files, exporting_commit
 from export.captioner_graph import loop_form
 from export.import_checkpoint.published import ImportCheckpointError, PublishedModel
-from export.storage import share_weights
 from export.trace import trace_captioner
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import (
     CAPTIONER_GRAPH,
+    FORMAT_VERSION,
     VISION_GRAPH,
     VOCABULARY,
-    WEIGHTS,
     Bundle,
     write_manifest,
 )
@@ -28,8 +27,6 @@ from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Captioner
 
 CHECKPOINT = "captioner.safetensors"
-FORMAT_VERSION = 3
-"""Bundles without a vision graph; packages that read older formats alone refuse them by their version."""
 
 
 def write_region_bundle(
@@ -77,11 +74,10 @@ def write_region_bundle(
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder_replaced_atomically(folder) as unfinished:
-        share_weights([graph], unfinished / WEIGHTS)
         (unfinished / CAPTIONER_GRAPH).write_bytes(graph.SerializeToString())
         model.vocabulary.save(unfinished / VOCABULARY)
         trained.save(unfinished / CHECKPOINT)
-        files = described_files(unfinished, (CAPTIONER_GRAPH, WEIGHTS, VOCABULARY, CHECKPOINT))
+        files = described_files(unfinished, (CAPTIONER_GRAPH, VOCABULARY, CHECKPOINT))
         facts: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "name": name,

@@ -10,6 +10,7 @@ Both word tables are compared: a projection that equals the embeddings, or is le
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -120,24 +121,35 @@ def published_captioner(
     return PublishedCaptioner(architecture.family, captioner, architecture.vision_prefix, forbidden)
 
 
-def special_ids(config: Mapping[str, Any]) -> SpecialIds:
-    """Return the words that frame a caption; ``generation_config.json`` may name others.
+def special_ids(config: Mapping[str, Any], generation: Mapping[str, Any] = MappingProxyType({})) -> SpecialIds:
+    """Return the words that frame a caption.
+
+    Args:
+        config: content of config.json.
+        generation: that of generation_config.json, which has precedence.
 
     Raises:
-        ImportCheckpointError: the architecture is unknown, or config.json does not say them.
+        ImportCheckpointError: the architecture is unknown, or the files do not say one word for each.
     """
     full = _with_defaults(config)
     text = _text_config(full)
-    begin = getattr(full, "decoder_start_token_id", None)
-    found = {
-        "bos_token_id": text.bos_token_id if begin is None else begin,
-        # BLIP's captions end with BERT's separator, whatever eos_token_id says.
-        "eos_token_id": text.sep_token_id if full.model_type == "blip" else _first(text.eos_token_id),
-    }
+    if full.model_type == "blip":  # its captions end with BERT's separator, whatever eos_token_id says
+        found = {"bos_token_id": text.bos_token_id, "eos_token_id": text.sep_token_id}
+    else:
+        begins = [
+            generation.get("decoder_start_token_id"), getattr(full, "decoder_start_token_id", None),
+            generation.get("bos_token_id"), text.bos_token_id,
+        ]  # fmt: skip
+        found = {
+            "bos_token_id": next((begin for begin in begins if begin is not None), None),
+            "eos_token_id": generation.get("eos_token_id", text.eos_token_id),
+        }
     found["pad_token_id"] = found["eos_token_id"] if text.pad_token_id is None else text.pad_token_id
     for key, value in found.items():
-        if value is None:
-            raise ImportCheckpointError(f"config.json does not say {key}")
+        if isinstance(value, list) and len(value) == 1:
+            (found[key],) = value
+        elif not isinstance(value, int):
+            raise ImportCheckpointError(f"config.json or generation_config.json must name one {key}, not {value}")
     return SpecialIds(found["pad_token_id"], found["bos_token_id"], found["eos_token_id"])
 
 
@@ -148,10 +160,6 @@ def vocabulary_size(config: Mapping[str, Any]) -> int:
         ImportCheckpointError: the architecture is unknown.
     """
     return int(_text_config(_with_defaults(config)).vocab_size)
-
-
-def _first(ids: int | list[int] | None) -> int | None:
-    return ids[0] if isinstance(ids, list) else ids
 
 
 def _with_defaults(config: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ The words become a table of pieces (:mod:`export.import_checkpoint.tokenizer_fil
 of ``generate`` those of our search.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from export.import_checkpoint.model_folder import (
+    CONFIG,
     GENERATION,
     find_model_folder,
     read_config,
@@ -54,8 +56,23 @@ PUBLISHED: Mapping[str, PublishedSearch] = {
     "vision-encoder-decoder": PublishedSearch(4, 16),  # the model card of vit-gpt2-image-captioning
 }
 """By the name of the format, where generation_config.json does not say otherwise."""
-_UNKNOWN_SETTINGS = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "do_sample": False}
-"""Settings of ``generate`` that our search lacks, with the values that do nothing."""
+_LEFT_OUT = ("repetition_penalty", "no_repeat_ngram_size", "num_beam_groups", "do_sample")
+"""Settings of ``generate`` that the search lacks: their name is printed, and the model is imported without them."""
+_REFUSED = (
+    "bad_words_ids", "begin_suppress_tokens", "exponential_decay_length_penalty", "force_words_ids",
+    "forced_bos_token_id", "forced_decoder_ids", "forced_eos_token_id", "sequence_bias", "suppress_tokens",
+)  # fmt: skip
+"""Settings of ``generate`` that forbid, force or favour words, where config.json has them: older models."""
+_HARMLESS = re.compile(
+    r"_.*|transformers_version|use_cache|cache_.*|.*compile.*|output_.*|return_.*|num_return_sequences|low_memory|"
+    r"temperature|top_.|typical_p|min_p|e.+_cutoff|prefill_chunk_size|remove_invalid_values"
+)
+"""Settings of ``generate`` without effect on the best caption of a beam search."""
+_FOLLOWED = (
+    "num_beams", "max_length", "max_new_tokens", "min_length", "min_new_tokens", "length_penalty", "early_stopping",
+    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
+)  # fmt: skip
+_NEUTRAL_AT_1 = ("repetition_penalty", "encoder_repetition_penalty", "num_beam_groups", "guidance_scale")
 
 
 @dataclass(frozen=True)
@@ -88,8 +105,8 @@ def read_transformers_model(
     _check_architecture(folder, config, format_name)
     state = read_weights(folder)
     _check_values(folder, state)
-    generation = read_settings(folder, GENERATION)
-    frame = special_ids(config)
+    generation = _generation(folder, config)
+    frame = special_ids(config, generation)
     words = published_words(read_tokenizer(folder), vocabulary_size(config), *frame)
     published = PUBLISHED[format_name]
     prompt = _prompt(folder, words, published.prompt if choices.prompt is None else choices.prompt)
@@ -148,6 +165,29 @@ def _prompt(folder: Path, words: PublishedWords, text: str) -> list[int]:
     return [words.vocabulary.begin_id, *words.encode(pieces)]
 
 
+def _generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the settings of ``generate`` that the search follows.
+
+    Raises:
+        ImportCheckpointError: a setting changes the words, and the search cannot follow it.
+    """
+    found = {key: value for key, value in read_settings(folder, GENERATION).items() if value is not None}
+    older = {**(config.get("decoder") or {}), **config}
+    given = {**{key: older[key] for key in _REFUSED if key in older}, **found}
+    for key, value in given.items():
+        if key in _FOLLOWED or _HARMLESS.fullmatch(key) or (key in _NEUTRAL_AT_1 and value == 1):
+            continue
+        if value is None or (not value and not key.endswith("_token_id")):
+            continue
+        if key not in _LEFT_OUT:
+            raise ImportCheckpointError(
+                f"{folder / GENERATION if key in found else folder / CONFIG} has {key} {value}, which the search of a "
+                "bundle lacks and which may change every caption; remove the setting to import the model without it"
+            )
+        print(f"note: {GENERATION} has {key} {value}, which the search of a bundle lacks; it is left out")
+    return found
+
+
 def _search(
     published: PublishedSearch,
     generation: Mapping[str, Any],
@@ -156,10 +196,6 @@ def _search(
     forbidden: tuple[int, ...],
 ) -> Search:
     """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt."""
-    generation = {key: value for key, value in generation.items() if value is not None}
-    for key, neutral in _UNKNOWN_SETTINGS.items():
-        if generation.get(key, neutral) != neutral:
-            print(f"note: {GENERATION} has {key} {generation[key]}, which the search of a bundle lacks; it is left out")
     found = {key: generation.get(key, value) for key, value in asdict(published).items() if key != "prompt"}
     if generation.get("early_stopping") == "never" and found["length_penalty"] > 0:
         print(f"note: {GENERATION} has early_stopping never, which the search of a bundle lacks; it is taken as false")

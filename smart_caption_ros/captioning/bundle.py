@@ -6,8 +6,9 @@ everything that later code relies on. docs/bundles.md describes the format.
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,20 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.layouts import LAYOUT_NAMES
 from smart_caption_ros.engines.base import GraphForm
-from smart_caption_ros.engines.external_data import external_locations
-from smart_caption_ros.files import sha256_of, write_text_atomically
-from smart_caption_ros.imaging.preprocessing import AREA, INTERPOLATIONS, Preprocessing
+from smart_caption_ros.files import sha256_of, sha256_of_bytes, write_text_atomically
+from smart_caption_ros.imaging.preprocessing import INTERPOLATIONS, Preprocessing
 from smart_caption_ros.json_text import replace_lone_surrogates
 
-FORMAT_VERSION = 5
-"""Newest format that can be read, and the one that is written; docs/bundles.md says what older ones lack."""
+FORMAT_VERSION = 6
+"""The format that is written, and the only one that can be read."""
 MANIFEST = "manifest.json"
 CALIBRATED_CONFIDENCE = "calibrated_confidence"
 """Key of the manifest with a :class:`smart_caption_ros.captioning.calibration.Calibration`."""
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
+"""Constants of both captioner graphs: an ONNX model without nodes. Protocol buffers merge messages that follow each
+other, so the bytes of a graph and of this file are the whole graph."""
 DETECTOR_GRAPH = "detector.onnx"
 CAPTIONER_GRAPHS: Mapping[GraphForm, str] = {"dynamic": CAPTIONER_GRAPH, "static": STATIC_GRAPH}
 """The captioner's file by the form of its graph."""
@@ -47,6 +49,9 @@ CAPTIONER_INPUTS = (*VISUAL_INPUTS, *GUIDE_INPUTS)
 """All inputs that a captioner graph may have."""
 LOOP_INPUTS = (EVERY_BEAM,)
 """Inputs that the graph with fixed shapes lacks: its search always goes on to the longest caption."""
+_EXTERNAL_DATA = re.compile(rb"[\x00\x08]location")
+"""The key without which a constant names no file, after its length, which a protocol buffer may also write in several
+bytes, of which the last one is 0."""
 
 
 def default_bundle_path() -> Path:
@@ -70,8 +75,8 @@ class DetectorFacts:
 
 
 @dataclass(frozen=True)
-class Eyes:
-    """The vision graph of a bundle, which makes visual tokens of frames; a bundle may hold nothing else."""
+class VisionBundle:
+    """A bundle as far as its vision graph goes, which makes visual tokens of frames; it may have no captioner."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -89,19 +94,39 @@ class Eyes:
     """None for a bundle without a detector."""
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str] | None = None) -> "Eyes":
+    def load(cls, path: str | os.PathLike[str] | None = None) -> "VisionBundle":
         """Read and check the vision graph of a bundle, with a captioner or without; arguments as :meth:`Bundle.load`.
 
         Raises:
-            BundleError: the bundle is missing, malformed, changed after export or newer than this package.
+            BundleError: the bundle is missing, malformed, changed after export or of another format.
         """
         read = _open(path)
         read.check_files(VISION_GRAPH)
-        return Eyes(**_eyes(read))
+        return VisionBundle(**_read_vision(read))
+
+    def read_graph(self, name: str) -> bytes:
+        """Read the file of a graph, and for a captioner's its weights.
+
+        An engine that gets the bytes reads no file: links are followed, and files that change later have no effect.
+
+        Raises:
+            BundleError: a file cannot be read, or differs from the manifest.
+        """
+        return b"".join(map(self._read, (name, WEIGHTS) if name in CAPTIONER_GRAPHS.values() else (name,)))
+
+    def _read(self, name: str) -> bytes:
+        path = self.path / name
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise BundleError(f"{path} cannot be read: {error.strerror}") from None
+        if sha256_of_bytes(content) != self.manifest["files"][name]["sha256"]:
+            raise BundleError(f"{path} was changed after the bundle was opened; put the bundle into a new folder")
+        return content
 
 
 @dataclass(frozen=True)
-class Bundle(Eyes):
+class Bundle(VisionBundle):
     """A bundle whose files agree with its manifest; :meth:`load` makes it."""
 
     captioner_inputs: tuple[str, ...]
@@ -130,7 +155,7 @@ class Bundle(Eyes):
         """Read and check a bundle; without a path, the one that ships with the package.
 
         Raises:
-            BundleError: the bundle is missing, malformed, changed after export or newer than this package.
+            BundleError: the bundle is missing, malformed, changed after export or of another format.
         """
         read = _open(path)
         if not read.has_captioner:
@@ -139,24 +164,26 @@ class Bundle(Eyes):
                 "bundle that was exported with a captioner"
             )
         bundle = cls(
-            **_eyes(read),
+            **_read_vision(read),
             captioner_inputs=_read_captioner_inputs(read),
             search=_read_search(read),
             vocabulary=_read_vocabulary(read),
-            min_detail=_read_min_detail(read),
+            min_detail=float(
+                read.value("min_detail", (int, float), "a number from 0 to 255", lambda number: 0 <= number <= 255)
+            ),
             calibration=_read_calibration(read),
         )
-        read.check_files(VISION_GRAPH, CAPTIONER_GRAPH)
+        read.check_files(VISION_GRAPH, CAPTIONER_GRAPH, WEIGHTS)
         return bundle
 
 
-def load_bundle(path: str | os.PathLike[str] | None = None) -> Eyes:
+def load_bundle(path: str | os.PathLike[str] | None = None) -> VisionBundle:
     """Read a bundle, or one that holds a vision graph alone.
 
     Raises:
         BundleError: as :meth:`Bundle.load`.
     """
-    return (Bundle if _open(path).has_captioner else Eyes).load(path)
+    return (Bundle if _open(path).has_captioner else VisionBundle).load(path)
 
 
 def _open(path: str | os.PathLike[str] | None) -> "_Reader":
@@ -170,16 +197,14 @@ def _open(path: str | os.PathLike[str] | None) -> "_Reader":
             f"{folder / 'captioner.safetensors'}`"
         )
     version = read.integer("format_version")
-    if version > FORMAT_VERSION:
-        raise BundleError(
-            f"{folder}: bundle format {version} is newer than this package reads ({FORMAT_VERSION}); "
-            "update smart_caption_ros"
-        )
+    if version != FORMAT_VERSION:
+        remedy = "is newer: update smart_caption_ros" if version > FORMAT_VERSION else "is older: export it again"
+        raise BundleError(f"{folder}: this package reads bundle format {FORMAT_VERSION}, and format {version} {remedy}")
     return read
 
 
-def _eyes(read: "_Reader") -> dict[str, Any]:
-    """Read the fields of :class:`Eyes`."""
+def _read_vision(read: "_Reader") -> dict[str, Any]:
+    """Read the fields of :class:`VisionBundle`."""
     names = read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
     return {
         "path": read.folder,
@@ -187,7 +212,9 @@ def _eyes(read: "_Reader") -> dict[str, Any]:
         "name": read.value("name", str, "a name", bool),
         "preprocessing": _read_preprocessing(read),
         "grid": (read.integer("tokens.rows"), read.integer("tokens.columns")),
-        "tokens_before_grid": read.whole_number("tokens.before_grid", default=0),
+        "tokens_before_grid": read.value(
+            "tokens.before_grid", int, "a whole number, 0 or more", lambda number: number >= 0
+        ),
         "token_width": read.integer("tokens.width"),
         "class_names": tuple(names),
         "detector": _read_detector(read),
@@ -214,11 +241,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 def _read_preprocessing(read: "_Reader") -> Preprocessing:
     width, height = read.integer("preprocessing.width"), read.integer("preprocessing.height")
-    interpolation, shorter = AREA, None
-    # Older formats describe AREA in words, or not at all.
-    if not str(read.manifest["preprocessing"].get("interpolation", AREA)).startswith(AREA):
-        wanted = f"one of {', '.join(INTERPOLATIONS)}"
-        interpolation = read.value("preprocessing.interpolation", str, wanted, lambda name: name in INTERPOLATIONS)
+    wanted, shorter = f"one of {', '.join(INTERPOLATIONS)}", None
+    interpolation = read.value("preprocessing.interpolation", str, wanted, lambda name: name in INTERPOLATIONS)
     if "shorter_side" in read.manifest["preprocessing"]:
         longest = max(width, height)
         shorter = read.value("preprocessing.shorter_side", int, f"at least {longest}", lambda side: side >= longest)
@@ -226,12 +250,11 @@ def _read_preprocessing(read: "_Reader") -> Preprocessing:
 
 
 def _read_vocabulary(read: "_Reader") -> Vocabulary:
-    path, joining = read.checked_file(VOCABULARY), {}
-    if "vocabulary" in read.manifest:  # the key is newer than the first bundles, and its parts differ in age
-        found = read.value("vocabulary", dict, "an object", bool)
-        for key, kind in (("continuation", str), ("attachment", str), ("clean_up", bool)):
-            if key in found:
-                joining[key] = read.value(f"vocabulary.{key}", kind, f"a {kind.__name__}", lambda value: True)
+    path = read.checked_file(VOCABULARY)
+    joining = {
+        key: read.value(f"vocabulary.{key}", kind, f"a {kind.__name__}", lambda value: True)
+        for key, kind in (("continuation", str), ("attachment", str), ("clean_up", bool))
+    }
     try:
         return Vocabulary.load(path, **joining)
     except (ValueError, UnicodeDecodeError) as error:
@@ -239,8 +262,6 @@ def _read_vocabulary(read: "_Reader") -> Vocabulary:
 
 
 def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
-    if "captioner_inputs" not in read.manifest:  # the key is newer than the first bundles
-        return VISUAL_INPUTS[:2]
     names = read.value(
         "captioner_inputs", list, f"a list with tokens and any others of {', '.join(CAPTIONER_INPUTS[1:])}",
         lambda names: "tokens" in names
@@ -251,18 +272,12 @@ def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
 
 
 def _read_search(read: "_Reader") -> Search:
-    for key in ("decoding.beam_size", "decoding.max_words"):  # the others are newer than the first bundles
-        read.integer(key)
+    for field in fields(Search):
+        read.value(f"decoding.{field.name}", object, "a setting of the search", lambda value: True)
     try:
         return Search.from_json(read.manifest["decoding"])
     except ValueError as error:
         raise BundleError(f"{read.folder / MANIFEST}: decoding: {error}; export the bundle again") from None
-
-
-def _read_min_detail(read: "_Reader") -> float:
-    if "min_detail" not in read.manifest:  # the key is newer than the first bundles
-        return 0.0
-    return float(read.value("min_detail", (int, float), "a number from 0 to 255", lambda number: 0 <= number <= 255))
 
 
 def _read_calibration(read: "_Reader") -> Calibration | None:
@@ -304,18 +319,12 @@ class _Reader:
                 raise BundleError(f"{self.folder / MANIFEST} lacks {key}; export the bundle again")
             value = value[part]
         # In Python True is an int; in a manifest it is not a number.
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool) or not valid(value):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object)) or not valid(value):
             raise BundleError(f"{self.folder / MANIFEST}: {key} must be {wanted}, not {value!r}")
         return value
 
     def integer(self, key: str) -> int:
         return int(self.value(key, int, "a positive whole number", lambda number: number > 0))
-
-    def whole_number(self, key: str, default: int) -> int:
-        *parents, last = key.split(".")
-        if last not in self.value(".".join(parents), dict, "an object", bool):
-            return default  # older formats lack the key
-        return int(self.value(key, int, "a whole number, 0 or more", lambda number: number >= 0))
 
     @property
     def has_captioner(self) -> bool:
@@ -325,24 +334,13 @@ class _Reader:
         return list(self.value("files", dict, "an object of files", bool))
 
     def check_files(self, *needed: str) -> None:
-        """Check all files, and that those that are needed are among them."""
+        """Check all files, that those that are needed are among them, and that no graph names a file of weights."""
         for name in dict.fromkeys((*needed, *self.file_names())):
-            self.checked_file(name)
-        for name in self.file_names():
-            if name.endswith(".onnx"):
-                self.check_graph(name)
-
-    def check_graph(self, name: str) -> None:
-        """Refuse a graph whose weights are in a file that the manifest does not list."""
-        try:
-            locations = external_locations(self.folder / name)
-        except ValueError as error:
-            raise BundleError(f"{error}; export the bundle again") from None
-        for location in sorted(locations - set(self.file_names())):
-            raise BundleError(
-                f"{self.folder / name} takes weights from {location!r}, which is no file of the bundle; "
-                "do not use a bundle like that"
-            )
+            path = self.checked_file(name)
+            if path.suffix in (".onnx", ".weights") and _EXTERNAL_DATA.search(path.read_bytes()):
+                raise BundleError(
+                    f"{path} takes weights from another file, perhaps outside the bundle; do not use a bundle like that"
+                )
 
     def checked_file(self, name: str) -> Path:
         """Check that a file is listed and has the listed size and sha256, and return its path."""

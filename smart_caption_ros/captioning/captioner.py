@@ -142,7 +142,7 @@ class Captioner:
         self.engine = engine.description
         self.graph = graph or _suitable_graph(bundle, engine)
         self._vision = Vision(bundle, engine)
-        self._graph = engine.load(bundle.path / self.graph)
+        self._graph = engine.load(bundle.path / self.graph, bundle.read_graph(self.graph))
         modes = {VISION_GRAPH: self._vision.mode, self.graph: self._graph.mode}
         self.engine_choice = "; ".join([self.engine, *(f"{name}: {mode}" for name, mode in modes.items() if mode)])
         """Engine and mode of each graph; from :meth:`from_bundle` also the reason of the choice."""

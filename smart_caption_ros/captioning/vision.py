@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Eyes
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, VisionBundle
 from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.engines import Engine, run_batch
 from smart_caption_ros.imaging.preprocessing import Preprocessing
@@ -58,7 +58,7 @@ class Vision:
     CPU than a Resize operator. Channel order and normalisation are in the graph.
     """
 
-    def __init__(self, bundle: Eyes, engine: Engine) -> None:
+    def __init__(self, bundle: VisionBundle, engine: Engine) -> None:
         """
         Args:
             bundle: contains the graph.
@@ -71,7 +71,7 @@ class Vision:
         self._preprocessing = bundle.preprocessing
         self._grid_boxes = grid_boxes(*bundle.grid, bundle.tokens_before_grid)
         self._grid_boxes[: bundle.tokens_before_grid] = np.nan
-        self._graph = engine.load(bundle.path / VISION_GRAPH)
+        self._graph = engine.load(bundle.path / VISION_GRAPH, bundle.read_graph(VISION_GRAPH))
         self.mode = self._graph.mode
         if self._graph.input_names != ("image_bgr",) or "tokens" not in self._graph.output_names:
             raise BundleError(

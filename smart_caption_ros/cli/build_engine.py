@@ -43,17 +43,20 @@ def build(
             engine = TensorRtEngine(may_build=True, on_progress=show)
             if bundle.static_graph is None:
                 raise EngineError(f"{bundle.path} has no {STATIC_GRAPH}, the form that TensorRT runs; export it again")
-            files = [bundle.path / name for name in (VISION_GRAPH, STATIC_GRAPH)]
+            graphs: dict[Path, bytes | None] = {
+                bundle.path / name: bundle.read_graph(name) for name in (VISION_GRAPH, STATIC_GRAPH)
+            }
             if DETECTOR_GRAPH in bundle.manifest["files"]:
-                files.append(bundle.path / DETECTOR_GRAPH)
+                graphs[bundle.path / DETECTOR_GRAPH] = None
             if detector is not None:
                 if not detector.is_file():
                     raise EngineError(f"{detector}: there is no such detector; give the path of an ONNX file")
-                files.append(detector)
-            for file in files:
+                graphs[detector] = None
+            for file, content in graphs.items():
                 started = time.monotonic()
                 try:
-                    graph = engine.load(file)
+                    graph = engine.load(file, content)
+                    engine.offer_to_auto(file, content)
                 except KeyboardInterrupt:
                     bar.close()
                     report_error(
@@ -62,5 +65,5 @@ def build(
                     raise
                 with tqdm.external_write_mode():
                     seconds = time.monotonic() - started
-                    print(f"{file.name}: {engine.plan_path(file)} ({graph.mode}; {seconds:.1f} s)")
+                    print(f"{file.name}: {engine.plan_path(file, content)} ({graph.mode}; {seconds:.1f} s)")
         print(printable(f"{bundle.name} is ready for {engine.description}"))

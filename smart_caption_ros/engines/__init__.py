@@ -63,8 +63,7 @@ class EngineChoice:
 
     Attributes:
         reason: in a few words.
-        fallbacks: faster engines that work on this machine but could not load the graphs, each with the reason. Engines
-            that are not installed are left out; `smart-caption doctor` lists them.
+        fallbacks: faster engines that are installed but could not load the graphs, each with the reason.
     """
 
     reason: str
@@ -82,8 +81,8 @@ def load_with(
     """Call ``load`` with an engine.
 
     Args:
-        name: one of :data:`ENGINE_NAMES`; ``auto`` selects the fastest engine with which ``load`` succeeds, and does
-            not build engines.
+        name: one of :data:`ENGINE_NAMES`; ``auto`` selects the fastest engine with which ``load`` succeeds; TensorRT
+            only with engines that `smart-caption bundle build` has built for these graphs on this device.
         threads: CPU threads; None leaves the choice to the engine.
         load: raises EngineError if the engine does not meet the needs of the caller.
         spinning: whether CPU threads without work poll for it during a run, which is faster and takes CPU time from

@@ -57,11 +57,15 @@ class Engine(Protocol):
     graph_forms: tuple[GraphForm, ...]
     """The forms of a graph that this engine can run, fastest first."""
 
-    def load(self, path: Path) -> Graph:
-        """Load a graph of a checked bundle.
+    def load(self, path: Path, content: bytes | None = None) -> Graph:
+        """Load a graph.
+
+        Args:
+            path: ONNX file, which names the graph in messages.
+            content: the whole graph in memory, so that nothing is read from the disk; None reads the file.
 
         Raises:
-            EngineError: the engine cannot run the file.
+            EngineError: the engine cannot run the graph.
         """
         ...
 

@@ -1,9 +1,4 @@
-"""ONNX Runtime: on the CPU, with CUDA, or with its TensorRT provider.
-
-On a GPU a static graph runs as a CUDA graph: inputs and outputs have fixed addresses in the GPU's memory, and a call
-is a copy, one replay and a copy back. Capture is tried when a graph is loaded. The code for GPUs is written from the
-documentation and has not yet run on a GPU.
-"""
+"""ONNX Runtime: on the CPU, with CUDA, or with its TensorRT provider. Not yet run on a GPU."""
 
 import base64
 from collections.abc import Mapping
@@ -14,28 +9,21 @@ import numpy as np
 
 from smart_caption_ros.engines.base import Arrays, Graph, GraphForm, Tensor
 from smart_caption_ros.engines.errors import EngineError
-from smart_caption_ros.engines.external_data import external_locations
-from smart_caption_ros.engines.page_out import page_out
 from smart_caption_ros.files import cache_folder
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
 # y = Identity(x), float32[1]: a session of it shows which providers work.
 _PROBE = base64.b64decode("CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCBAoAEBE=")
-_DTYPES = {
-    "tensor(float)": np.float32,
-    "tensor(float16)": np.float16,
-    "tensor(uint8)": np.uint8,
-    "tensor(int64)": np.int64,
-    "tensor(bool)": np.bool_,
-}
 
 
 class OnnxRuntimeGraph:
     """A graph in an ONNX Runtime session."""
 
-    def __init__(self, session: Any, name: str, mode: str = "") -> None:
-        self._session, self._name, self.mode = session, name, mode
+    mode = ""
+
+    def __init__(self, session: Any, name: str) -> None:
+        self._session, self._name = session, name
         self.inputs = tuple(_tensor(entry) for entry in session.get_inputs())
         self.outputs = tuple(_tensor(entry) for entry in session.get_outputs())
         self.input_names = tuple(tensor.name for tensor in self.inputs)
@@ -45,55 +33,9 @@ class OnnxRuntimeGraph:
 
     def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
         try:
-            return dict(zip(self.output_names, self._run(dict(inputs)), strict=True))
+            return dict(zip(self.output_names, self._session.run(None, dict(inputs)), strict=True))
         except Exception as error:  # ONNX Runtime's own exceptions share no base class
             raise EngineError(f"{self._name} failed: {_first_line(error)}") from error
-
-    def _run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        outputs: list[np.ndarray] = self._session.run(None, inputs)
-        return outputs
-
-
-class BoundOnnxRuntimeGraph(OnnxRuntimeGraph):
-    """A graph whose inputs and outputs have fixed addresses in device memory, as CUDA graphs require.
-
-    Dynamic axes are bound to 1, one frame at a time; inputs of other shapes run without the CUDA graph.
-    """
-
-    def __init__(self, onnxruntime: Any, session: Any, name: str, device: str) -> None:
-        """Bind the tensors and run twice: the first run allocates memory, the second one captures.
-
-        Raises:
-            Exception: of ONNX Runtime, which cannot capture the graph.
-        """
-        super().__init__(session, name, "CUDA graph")
-        self._not_captured = onnxruntime.RunOptions()
-        self._not_captured.add_run_config_entry("gpu_graph_id", "-1")
-        examples: dict[str, np.ndarray] = {
-            entry.name: np.ones([axis if isinstance(axis, int) else 1 for axis in entry.shape], _DTYPES[entry.type])
-            for entry in session.get_inputs()
-        }
-        outputs = session.run(None, examples, self._not_captured)
-        place = onnxruntime.OrtValue.ortvalue_from_numpy
-        self._inputs = {name: place(array, device, 0) for name, array in examples.items()}
-        self._outputs = [place(array, device, 0) for array in outputs]
-        self._binding = session.io_binding()
-        for name, value in self._inputs.items():
-            self._binding.bind_ortvalue_input(name, value)
-        for name, value in zip(self.output_names, self._outputs, strict=True):
-            self._binding.bind_ortvalue_output(name, value)
-        self._shapes = {name: array.shape for name, array in examples.items()}
-        for _ in range(2):
-            self._run(examples)
-
-    def _run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        if {name: array.shape for name, array in inputs.items()} != self._shapes:
-            unbound: list[np.ndarray] = self._session.run(None, inputs, self._not_captured)
-            return unbound
-        for name, array in inputs.items():
-            self._inputs[name].update_inplace(np.ascontiguousarray(array))
-        self._session.run_with_iobinding(self._binding)
-        return [np.array(value.numpy()) for value in self._outputs]
 
 
 class OnnxRuntimeEngine:
@@ -130,7 +72,8 @@ class OnnxRuntimeEngine:
         else:
             self._options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._provider = provider
-        # On the CPU the Loop form is faster, because it ends early; on a GPU a single launch is faster.
+        # On the CPU the Loop form is faster, because it ends early. GPUs lack its products in 8 bits; the static form
+        # computes in float32.
         self.graph_forms: tuple[GraphForm, ...] = ("dynamic", "static") if provider == CPU else ("static", "dynamic")
         # get_available_providers() lists what was compiled in; a session shows what works.
         used = self._session(_PROBE).get_providers()
@@ -138,26 +81,21 @@ class OnnxRuntimeEngine:
             raise EngineError(f"onnxruntime {onnxruntime.__version__} has no working {provider} here")
         self.description = f"onnxruntime {onnxruntime.__version__} ({provider})"
 
-    def load(self, path: Path) -> Graph:
-        mode = ""
-        if self._provider == CUDA:
-            try:
-                session = self._session(str(path), {"enable_cuda_graph": "1"})
-                return BoundOnnxRuntimeGraph(self._onnxruntime, session, str(path), "cuda")
-            except Exception as error:  # ONNX Runtime's own exceptions share no base class
-                mode = f"no CUDA graph: {_first_line(error)}"
+    def load(self, path: Path, content: bytes | None = None) -> Graph:
         try:
-            graph = OnnxRuntimeGraph(self._session(str(path)), str(path), mode)
-        except Exception as error:  # as above
+            session = self._session(str(path) if content is None else content)
+        except Exception as error:  # ONNX Runtime's own exceptions share no base class
             raise EngineError(f"{path} cannot be loaded by {self.description}: {_first_line(error)}") from error
-        page_out(path.parent / name for name in external_locations(path))
-        return graph
+        return OnnxRuntimeGraph(session, str(path))
 
-    def _session(self, model: str | bytes, options: Mapping[str, str] | None = None) -> Any:
+    def _session(self, model: str | bytes) -> Any:
         available = set(self._onnxruntime.get_available_providers())
         wanted = [provider for provider in dict.fromkeys([self._provider, CPU]) if provider in available]
-        given = [{**_provider_options(provider), **(options or {} if provider == CUDA else {})} for provider in wanted]
-        return self._onnxruntime.InferenceSession(model, self._options, providers=wanted, provider_options=given)
+        session = self._onnxruntime.InferenceSession(
+            model, self._options, providers=wanted, provider_options=[_provider_options(name) for name in wanted]
+        )
+        session._model_bytes = b""  # kept for a restart with other providers: the weights a second time
+        return session
 
 
 def _provider_options(provider: str) -> dict[str, str]:
@@ -182,4 +120,5 @@ def _tensor(entry: Any) -> Tensor:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= 240 else f"{line[:80]} ... {line[-150:]}"  # some list all inputs of a node

@@ -21,9 +21,7 @@ from smart_caption_ros import __version__
 from smart_caption_ros.engines.base import Arrays, GraphForm, Tensor
 from smart_caption_ros.engines.cuda import CudaRuntime
 from smart_caption_ros.engines.errors import BuildCancelledError, EngineError
-from smart_caption_ros.engines.external_data import external_locations
-from smart_caption_ros.engines.folding import with_float32_weights
-from smart_caption_ros.files import cache_folder, sha256_of, sha256_of_bytes, write_bytes_atomically
+from smart_caption_ros.files import cache_folder, sha256_of_bytes, write_bytes_atomically
 
 Progress = Callable[[str, int, int], None]
 """Called with the phase of a build, its finished steps and its number of steps."""
@@ -72,42 +70,48 @@ class TensorRtEngine:
         }
         self.description = f"tensorrt {tensorrt.__version__} ({self._cuda.device_name})"
 
-    def load(self, path: Path) -> "TensorRtGraph":
+    def load(self, path: Path, content: bytes | None = None) -> "TensorRtGraph":
         """Load the engine of a graph from the cache, or build it if allowed.
 
         Raises:
             EngineError: the cache has no valid engine and building is not allowed, or TensorRT cannot build it.
         """
-        plan = self.plan_path(path)
+        content = _content(path, content)
+        plan = self.plan_path(path, content)
         engine = self._deserialize(plan.read_bytes()) if plan.is_file() else None
-        if engine is None:
-            reason = "is damaged" if plan.is_file() else "has not been built"
+        if engine is None or not (self._may_build or _mark_of(plan).is_file()):
+            reason = "is damaged" if plan.is_file() and engine is None else "has not been built"
             if not self._may_build:
                 raise EngineError(
-                    f"the engine of {path.name} for {self.description} {reason}; run `smart-caption bundle build`, "
-                    "with --detector for a detector outside the bundle"
+                    f"the engine of {path.name} for {self.description} {reason} by `smart-caption bundle build`; run "
+                    "it, with --detector for a detector outside the bundle"
                 )
             _log.info("building the engine of %s, which %s: this takes minutes", path.name, reason)
-            engine = self._deserialize(self.build(path))
+            engine = self._deserialize(self.build(path, content))
             if engine is None:
                 raise EngineError(f"{self.description} cannot load the engine of {path} that it has just built")
         return TensorRtGraph(self._trt, self._cuda, engine, str(path))
 
-    def plan_path(self, path: Path) -> Path:
+    def plan_path(self, path: Path, content: bytes | None = None) -> Path:
         """Return the path of a graph's engine in the cache; the name is a fingerprint of everything it depends on.
 
         Raises:
-            EngineError: the file is not a graph.
+            EngineError: the file cannot be read.
         """
-        try:
-            weights = {name: sha256_of(path.parent / name) for name in sorted(external_locations(path))}
-            facts = {"package": __version__, "graph": sha256_of(path), "weights": weights, **self._facts}
-        except (OSError, ValueError) as error:
-            raise EngineError(f"{path} cannot be loaded: {error}") from None
+        facts = {"package": __version__, "graph": sha256_of_bytes(_content(path, content)), **self._facts}
         key = sha256_of_bytes(json.dumps(facts, sort_keys=True).encode())
         return cache_folder() / "tensorrt" / f"{path.stem}-{key[:32]}.plan"
 
-    def build(self, path: Path) -> bytes:
+    def offer_to_auto(self, path: Path, content: bytes | None = None) -> None:
+        """Let the engine choice ``auto`` take the built engine of a graph.
+
+        Raises:
+            EngineError: the file cannot be read.
+            OSError: the cache cannot be written.
+        """
+        write_bytes_atomically(_mark_of(self.plan_path(path, content)), b"")
+
+    def build(self, path: Path, content: bytes) -> bytes:
         """Build the engine of a graph and write it to the cache.
 
         A cancelled build ends after the step that TensorRT is at, and writes nothing. Ctrl-C cancels it as well.
@@ -126,8 +130,7 @@ class TensorRtEngine:
         strongly_typed = 1 << int(flags.STRONGLY_TYPED) if hasattr(flags, "STRONGLY_TYPED") else 0
         network = builder.create_network(strongly_typed)
         parser = trt.OnnxParser(network, self._logger)
-        # The path locates external weights.
-        if not parser.parse(with_float32_weights(path), str(path)):
+        if not parser.parse(content, str(path)):  # the path locates weights outside the graph
             errors = "; ".join(str(parser.get_error(index)) for index in range(parser.num_errors))
             raise EngineError(f"{self.description} cannot parse {path}: {errors}")
         config = builder.create_builder_config()
@@ -154,7 +157,7 @@ class TensorRtEngine:
         plan = bytes(serialized)
         try:
             timings.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes_atomically(self.plan_path(path), plan)
+            write_bytes_atomically(self.plan_path(path, content), plan)
             write_bytes_atomically(timings, bytes(config.get_timing_cache().serialize()))
         except OSError as error:
             _log.warning("the engine of %s cannot be kept: %s", path.name, error)
@@ -278,6 +281,18 @@ class TensorRtGraph:
         replay = self._cuda.call("cudaGraphInstantiate", graph, 0)
         self._cuda.call("cudaGraphDestroy", graph)
         return replay
+
+
+def _content(path: Path, content: bytes | None) -> bytes:
+    try:
+        return path.read_bytes() if content is None else content
+    except OSError as error:
+        raise EngineError(f"{path} cannot be loaded: {error}") from None
+
+
+def _mark_of(plan: Path) -> Path:
+    """Return the file that says that `smart-caption bundle build` has built an engine."""
+    return plan.with_suffix(".auto")
 
 
 def _fixed(shape: tuple[int, ...]) -> tuple[int, ...]:

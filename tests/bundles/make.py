@@ -16,7 +16,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH, VOCABULARY, write_manifest
+from smart_caption_ros.captioning.bundle import FORMAT_VERSION, VISION_GRAPH, write_manifest
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.files import sha256_of
@@ -56,26 +56,22 @@ def save_checkpoint(path: Path, lender: Path) -> None:
 
 
 def write_lender(folder: Path, detects: bool) -> Path:
-    """Write a bundle whose vision graph the captioner takes over; its captioner is never run."""
+    """Write a bundle without a captioner, whose vision graph the captioner takes over."""
     folder.mkdir(parents=True)
-    graph = vision_graph(detects).SerializeToString()
-    for name in (VISION_GRAPH, CAPTIONER_GRAPH):
-        (folder / name).write_bytes(graph)
-    Vocabulary(WORDS).save(folder / VOCABULARY)
-    files = [folder / name for name in (VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY)]
+    path = folder / VISION_GRAPH
+    path.write_bytes(vision_graph(detects).SerializeToString())
     manifest = {
-        "format_version": 2 if detects else 1,
+        "format_version": FORMAT_VERSION,
         "name": "lender",
         "architecture": {"family": "smart", "backbone": "cell means"},
         "trained_on": [{"name": "nothing", "terms": "random weights"}],
         "preprocessing": {
             "width": SIDE, "height": SIDE, "channels": "bgr", "dtype": "uint8", "resize": "squash",
-            "interpolation": "area where the frame shrinks, linear where it grows",
+            "interpolation": "area",
         },
-        "tokens": {"rows": GRID, "columns": GRID, "width": TOKEN_WIDTH},
+        "tokens": {"rows": GRID, "columns": GRID, "before_grid": 0, "width": TOKEN_WIDTH},
         "class_names": list(CLASSES) if detects else [],
-        "decoding": {"beam_size": 5, "max_words": MAX_WORDS},
-        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files},
+        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)}},
     }  # fmt: skip
     if detects:
         manifest["detector"] = {"layout": "vision", "minimum_score": 0.2}

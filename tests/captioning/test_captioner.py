@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smart_caption_ros.captioning import BundleError, Captioner
+from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import GREEN, squares, write_boxes_scores_labels, write_yolox
 from tests.frames import blobs
@@ -97,7 +97,7 @@ def test_graphs_that_were_swapped_are_refused_before_the_first_frame(bundle_copy
     for path in (vision, captioner):
         manifest["files"][path.name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
     (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match=r"vision\.onnx maps"):
+    with pytest.raises((BundleError, EngineError), match=r"vision\.onnx"):
         Captioner.from_bundle(bundle_copy)
 
 
@@ -172,7 +172,7 @@ def test_pieces_of_words_become_words_with_the_sum_of_their_log_probabilities(
     pieces = [word if index < 4 or index % 3 else f"##{word}" for index, word in enumerate(words)]
     path.write_text("".join(f"{piece}\n" for piece in pieces))
     manifest = json.loads((bundle_copy / "manifest.json").read_text())
-    manifest |= {"format_version": 4, "vocabulary": {"continuation": "##"}}
+    manifest |= {"vocabulary": {**manifest["vocabulary"], "continuation": "##"}}
     manifest["files"]["vocabulary.txt"] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
     (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
     in_pieces = Captioner.from_bundle(bundle_copy, engine="onnxruntime-cpu", threads=1)

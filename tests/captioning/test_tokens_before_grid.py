@@ -35,8 +35,8 @@ class Planting:
     def __init__(self) -> None:
         self._engine: Engine = create_engine("onnxruntime-cpu", 1)
 
-    def load(self, path: Path) -> Any:
-        return _Graph(self._engine.load(path), self._add_token if path.name == VISION_GRAPH else self._plant)
+    def load(self, path: Path, content: bytes | None = None) -> Any:
+        return _Graph(self._engine.load(path, content), self._add_token if path.name == VISION_GRAPH else self._plant)
 
     def _add_token(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         tokens = outputs["tokens"]
@@ -61,7 +61,6 @@ def captioner_of(bundle: Path, engine: Planting, **preprocessing: object) -> Cap
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["tokens"]["before_grid"] = 1
     manifest["preprocessing"] |= preprocessing
-    manifest["format_version"] = 5
     (bundle / "manifest.json").write_text(json.dumps(manifest))
     return Captioner(Bundle.load(bundle), engine)  # type: ignore[arg-type]
 

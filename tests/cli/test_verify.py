@@ -13,8 +13,8 @@ from typer.testing import Result
 
 from smart_caption_ros.engines import available_engines
 from smart_caption_ros.measuring.agreement import EngineAgreement, golden_frames
-from tests.engines.fake_tensorrt import install
 from tests.engines.small_graphs import add_static_captioner
+from tests.engines.stand_in import StandIn
 
 Run = Callable[..., Result]
 
@@ -41,10 +41,8 @@ def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bun
     assert on_cpu[0]["largest_log_probability_difference"] == 0
 
 
-def test_tensorrt_is_compared_where_it_is(
-    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(monkeypatch, tmp_path)
+def test_tensorrt_is_compared_where_it_is(run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    StandIn(monkeypatch)
     report = json.loads(
         run("bundle", "verify", "--engines", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout
     )
@@ -91,19 +89,13 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
 ) -> None:
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     add_static_captioner(bundle)
-    install(monkeypatch, tmp_path)
+    tensorrt = StandIn(monkeypatch)
     # What TensorRT would do with a broken kernel: the weights are off.
     spoilt = onnx.load(bundle / "vision.onnx")
     weights = next(tensor for tensor in spoilt.graph.initializer if tensor.name == "to_tokens")
     weights.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weights) + 1, weights.name))
-    onnx.save(spoilt, tmp_path / "spoilt.onnx")
-    monkeypatch.setattr(
-        "smart_caption_ros.engines.tensorrt.TensorRtEngine.load",
-        lambda self, path: real(tmp_path / "spoilt.onnx" if path.name == "vision.onnx" else path),
-    )
-    from smart_caption_ros.engines import create_engine
-
-    real = create_engine("onnxruntime-cpu", 1).load
+    real, content = tensorrt.load, spoilt.SerializeToString()
+    tensorrt.load = lambda path, given: real(path, content if path.name == "vision.onnx" else given)
     report = json.loads(run("bundle", "verify", "--engines", bundle, "--frames", 2, "--threads", 1, "--json").stdout)
     (broken,) = [comparison for comparison in report["engines"] if comparison["engine"] == "tensorrt"]
     assert not broken["agrees"]

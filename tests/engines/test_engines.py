@@ -3,17 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from smart_caption_ros.captioning import Captioner, Detector, EngineError
 from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine, load_with
-from smart_caption_ros.engines.onnxruntime import BoundOnnxRuntimeGraph, OnnxRuntimeGraph
-from smart_caption_ros.engines.page_out import page_out
 from smart_caption_ros.files import cache_folder
-from tests.detection.tiny_detectors import write_yolox
-from tests.engines.fake_tensorrt import install
-from tests.engines.small_graphs import add_static_captioner, doubling
+from tests.engines.small_graphs import add_static_captioner
 
 
 def test_auto_picks_an_engine_and_says_what_really_runs() -> None:
@@ -73,13 +68,6 @@ def test_a_detector_that_no_engine_can_load_is_named_first(tmp_path: Path) -> No
     assert "tensorrt" not in str(caught.value)
 
 
-def test_a_detector_falls_back_to_an_engine_that_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tensorrt = install(monkeypatch, tmp_path / "cache")
-    detector = Detector.from_onnx(write_yolox(tmp_path / "detector.onnx"), engine="auto")
-    assert "CPUExecutionProvider" in detector.engine
-    assert tensorrt.builds == 0
-
-
 def test_engines_that_are_not_installed_are_not_told_at_every_start(
     tiny_bundle: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -107,31 +95,8 @@ def test_the_cpu_takes_the_form_that_ends_early_and_runs_the_static_one_when_tol
     assert static.caption_batch(frames) == [static.caption(frame).text for frame in frames] == ["w4 w5", "w4 w5"]
 
 
-def test_bound_memory_gives_what_an_ordinary_run_gives_and_other_shapes_take_the_ordinary_way(tmp_path: Path) -> None:
-    session = onnxruntime.InferenceSession(str(doubling(tmp_path / "g.onnx")), providers=["CPUExecutionProvider"])
-    bound, plain = BoundOnnxRuntimeGraph(onnxruntime, session, "g", "cpu"), OnnxRuntimeGraph(session, "g")
-    first = bound.run({"x": np.array([[1, 2, 3]], np.uint8)})["y"]
-    for rows in (1, 1, 4, 1):
-        x = np.arange(3 * rows, dtype=np.uint8).reshape(rows, 3) + rows
-        np.testing.assert_array_equal(bound.run({"x": x})["y"], plain.run({"x": x})["y"])
-    np.testing.assert_array_equal(first, [[2, 4, 6]])  # a later run must not write into an earlier result
-    with pytest.raises(EngineError, match="g failed"):
-        bound.run({"x": np.zeros((1, 2), np.uint8)})
-
-
 def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for chosen, folder in (("", "home/.cache"), ("relative", "home/.cache"), (str(tmp_path / "x"), "x")):
         monkeypatch.setenv("XDG_CACHE_HOME", chosen)
         assert cache_folder() == tmp_path / folder / "smart_caption_ros"
-
-
-def test_mapped_weights_that_were_paged_out_are_still_there(tmp_path: Path) -> None:
-    path = tmp_path / "weights"
-    values = np.arange(1 << 16, dtype=np.int32)
-    values.tofile(path)
-    mapped = np.memmap(path, np.int32, mode="c")
-    mapped[0] = 7  # written to, in this process alone
-    page_out([path])
-    assert mapped[0] == 7
-    assert (mapped[1:] == values[1:]).all()

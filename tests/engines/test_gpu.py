@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
+from smart_caption_ros.captioning.bundle import STATIC_GRAPH, VISION_GRAPH, Bundle
 from smart_caption_ros.engines import available_engines, create_engine
+from smart_caption_ros.engines.tensorrt import TensorRtEngine
 from smart_caption_ros.measuring.agreement import compare_engines
 from tests.engines.small_graphs import doubling
 from tests.frames import blobs
@@ -54,6 +55,19 @@ def test_captions_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
         found, expected = ours.caption(blobs(seed)), theirs.caption(blobs(seed))
         assert found.text == expected.text
         assert found.score == pytest.approx(expected.score, abs=1e-3)
+
+
+def test_auto_takes_an_engine_of_tensorrt_that_was_built_on_purpose(
+    tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorrt")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Captioner.from_bundle(tiny_bundle, engine="tensorrt")
+    assert "tensorrt" not in Captioner.from_bundle(tiny_bundle).engine
+    bundle, engine = Bundle.load(tiny_bundle), TensorRtEngine(may_build=False)
+    for name in (VISION_GRAPH, STATIC_GRAPH):
+        engine.offer_to_auto(tiny_bundle / name, bundle.read_graph(name))
+    assert Captioner.from_bundle(tiny_bundle).engine == engine.description
 
 
 def test_every_engine_agrees_with_the_reference_on_the_default_bundle() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from torch import nn
 
-from export import eyes, graphs, source
+from export import graphs, source, vision_bundle
 from export.__main__ import main
 from export.trace import trace_captioner
 from export.vision import export_vision
@@ -53,6 +53,6 @@ def export(*arguments: object) -> Done:
         patch.setenv("SMART_CAPTION_DATA", "/nowhere")
         patch.setattr(graphs, "trace_captioner", TRACE)
         patch.setattr(source, "export_vision", VISION)
-        patch.setattr(eyes, "export_vision", VISION)
+        patch.setattr(vision_bundle, "export_vision", VISION)
         status = main()
     return Done(status, out.getvalue(), err.getvalue())

@@ -145,7 +145,7 @@ def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same
     assert "static and Loop form: 4 of 4 captions" in done.out
     both = Bundle.load(tmp_path / "both")
     assert both.static_graph is not None
-    static = onnx.load(str(both.static_graph), load_external_data=False).graph
+    static = onnx.load(str(both.static_graph)).graph
     assert not any(node.op_type == "MatMulInteger" for node in static.node)
     layers = both.manifest["precision"]["int8"]["layers"]
     assert sum(node.op_type == "DequantizeLinear" for node in static.node) == layers

@@ -54,7 +54,6 @@ def captioner(bundle: Path) -> Captioner:
 def test_the_manifest_says_what_is_found_and_who_taught_it(bundle: Path) -> None:
     loaded = Bundle.load(bundle)
     assert loaded.class_names == CLASSES
-    assert loaded.manifest["format_version"] == 5
     assert loaded.manifest["detector"]["layout"] == "vision"
     assert loaded.manifest["detector"]["minimum_score"] == 0.2
     assert "YOLOX" in loaded.manifest["detector"]["boxes_by"][0]["name"]
@@ -90,7 +89,6 @@ def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
     exported(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", 4)
     loaded = Bundle.load(tmp_path / "bundle")
     assert loaded.detector is None
-    assert loaded.manifest["format_version"] == 5
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
 
 

@@ -48,7 +48,7 @@ def weights_before_and_after(
         traced = to_int8(traced, layers_of(traced), TRAINED_WEIGHTS, trained=True)
     onnx.save(loop_form(traced, 8), str(folder / "captioner.onnx"))
     parameters = {name: parameter.detach() for name, parameter in captioner.named_parameters()}
-    return parameters, weights_of(read_parameters(folder / "captioner.onnx"), places, captioner)
+    return parameters, weights_of(read_parameters(Bundle.load(folder).read_graph("captioner.onnx")), places, captioner)
 
 
 def changed_bundle(bundle: Path, folder: Path, places: dict[str, object]) -> Path:

@@ -21,7 +21,7 @@ def assert_no_metadata(model: onnx.ModelProto) -> None:
 
 
 def graphs_of(folder: Path) -> list[onnx.ModelProto]:
-    return [onnx.load(str(path), load_external_data=False) for path in sorted(folder.glob("*.onnx"))]
+    return [onnx.load(str(path)) for path in sorted(folder.glob("*.onnx"))]
 
 
 def test_the_default_bundle_has_none() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Eyes
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VisionBundle
 from smart_caption_ros.captioning.vision import Vision, grid_boxes, token_boxes
 from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.detection.detector import Detector
@@ -146,7 +146,7 @@ class BundleExtractor:
             BundleError: the bundle is missing or wrong.
             EngineError: the engine is unknown or does not work on this machine.
         """
-        self.bundle = Eyes.load(bundle)
+        self.bundle = VisionBundle.load(bundle)
         self.token_width = self.bundle.token_width
         self._vision = Vision(self.bundle, create_engine(engine, threads))
         self._grid_boxes = grid_boxes(*self.bundle.grid, self.bundle.tokens_before_grid)

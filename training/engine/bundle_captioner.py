@@ -78,7 +78,7 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
     """
     manifest = bundle.manifest
     captioner = _construct(bundle)
-    constants = read_parameters(bundle.path / CAPTIONER_GRAPH)
+    constants = read_parameters(bundle.read_graph(CAPTIONER_GRAPH))
     try:
         weights = weights_of(constants, _places(bundle), captioner)
     except (KeyError, ValueError) as error:

@@ -36,7 +36,7 @@ def load_bundle_networks(folder: Path) -> Backbone:
         raise BackboneError(str(error)) from None
     found = {
         name.removeprefix(PREFIX): torch.from_numpy(values.copy())
-        for name, values in read_parameters(bundle.path / VISION_GRAPH).items()
+        for name, values in read_parameters(bundle.read_graph(VISION_GRAPH)).items()
         if name.startswith(PREFIX)
     }
     backbone = _construct(found, bundle)

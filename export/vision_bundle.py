@@ -1,4 +1,4 @@
-"""Export a backbone alone, as a bundle of eyes: for features, and for the heads of others."""
+"""Export a backbone alone, as a bundle without a captioner."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import onnx
 
 from export.bundle import ExportError, check_destination, described_files, exporting_commit
 from export.calibration import Photographs
-from export.manifest import described_eyes
+from export.manifest import describe_vision
 from export.options import ExportOptions
 from export.passes.float16 import write_float16
 from export.passes.int8 import quantise_products
@@ -15,7 +15,13 @@ from export.storage import round_to_float16, store_as_float16
 from export.tensorrt import unsupported_by_tensorrt
 from export.verify import LARGEST_ERROR, compare_tokens
 from export.vision import export_vision
-from smart_caption_ros.captioning.bundle import FORMAT_VERSION, VISION_GRAPH, VISION_LAYOUT, Eyes, write_manifest
+from smart_caption_ros.captioning.bundle import (
+    FORMAT_VERSION,
+    VISION_GRAPH,
+    VISION_LAYOUT,
+    VisionBundle,
+    write_manifest,
+)
 from smart_caption_ros.files import folder_replaced_atomically
 from training.data.visual_inputs import backbone_provenance
 from training.engine.trained_captioner import TrainedCaptioner
@@ -25,10 +31,10 @@ from training.vision.released_weights import CHECKPOINT_SUFFIX, open_backbone
 
 
 @dataclass(frozen=True)
-class Written:
-    """A bundle of eyes, and what its precision costs."""
+class VisionExport:
+    """A bundle without a captioner, and what its precision costs."""
 
-    eyes: Eyes
+    bundle: VisionBundle
     error: float
     """Root mean square of the difference between the tokens and torch's, a share of the latter's."""
     similarity: float
@@ -37,7 +43,7 @@ class Written:
     """What they were measured on."""
 
 
-def export_eyes(options: ExportOptions, name: str) -> Written:
+def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     """Write a bundle that holds a vision graph alone.
 
     Args:
@@ -76,7 +82,7 @@ def export_eyes(options: ExportOptions, name: str) -> Written:
         "architecture": {"backbone": backbone.description},
         "trained_on": trained_on,
         "precision": {"stored": options.storage, "computed": options.precision},
-        **described_eyes(backbone.spec),
+        **describe_vision(backbone.spec),
         "class_names": list(backbone.class_names) if detects else [],
         **({"detector": {"layout": VISION_LAYOUT, "minimum_score": options.detector_score}} if detects else {}),
     }
@@ -86,14 +92,16 @@ def export_eyes(options: ExportOptions, name: str) -> Written:
         write_manifest(unfinished, {**facts, "files": described_files(unfinished, [VISION_GRAPH])})
         photographs = Photographs.find(options.calibration, {"experiment": {"data": {}}})
         frames = photographs.read(options.check_images)
-        eyes = Eyes.load(unfinished)
-        error, similarity = compare_tokens(eyes, backbone, frames)
+        bundle = VisionBundle.load(unfinished)
+        error, similarity = compare_tokens(bundle, backbone, frames)
         if not error <= LARGEST_ERROR[options.precision]:
             raise ExportError(
                 f"the tokens of {photographs.description} differ from torch's by {error:.1%} of their size, more than "
                 f"{LARGEST_ERROR[options.precision]:.0%}; no bundle was written"
             )
-    return Written(replace(eyes, path=options.bundle), error, similarity, f"{len(frames)} {photographs.description}")
+    return VisionExport(
+        replace(bundle, path=options.bundle), error, similarity, f"{len(frames)} {photographs.description}"
+    )
 
 
 def _backbone(name: str) -> tuple[Backbone, list[dict[str, str]]]:

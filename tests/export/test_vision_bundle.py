@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner
-from smart_caption_ros.captioning.bundle import Eyes, load_bundle
+from smart_caption_ros.captioning.bundle import VisionBundle, load_bundle
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
@@ -89,4 +89,4 @@ def test_eyes_of_a_changed_file_are_refused(clip: str, tmp_path: Path) -> None:
     graph = tmp_path / "eyes" / "vision.onnx"
     graph.write_bytes(graph.read_bytes() + b"x")
     with pytest.raises(BundleError, match="instead of"):
-        Eyes.load(tmp_path / "eyes")
+        VisionBundle.load(tmp_path / "eyes")

@@ -1,0 +1,42 @@
+"""An engine in the place of TensorRT, for what stands around engines: the choice, cancelling, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from smart_caption_ros import engines
+from smart_caption_ros.engines.base import Graph
+from smart_caption_ros.engines.errors import BuildCancelledError, EngineError
+from smart_caption_ros.engines.onnxruntime import CPU, OnnxRuntimeEngine
+
+Load = Callable[[Path, bytes | None], Graph]
+
+
+class StandIn:
+    """Builds an engine for each graph, as TensorRT does, and runs it with ONNX Runtime on the CPU."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.builds = 0
+        self.on_build: Callable[[], None] = lambda: None
+        """Called at every build."""
+        self.load: Load = OnnxRuntimeEngine(CPU, 1).load
+        monkeypatch.setitem(engines._ENGINES, "tensorrt", engines._Entry(self._create, "none"))
+
+    def _create(
+        self, threads: int | None, spinning: bool, may_build: bool, is_cancelled: Callable[[], bool]
+    ) -> Any:  # fmt: skip
+        def load(path: Path, content: bytes | None = None) -> Graph:
+            if not may_build:
+                raise EngineError(f"the engine of {path.name} has not been built")
+            self.on_build()
+            if is_cancelled():
+                raise BuildCancelledError(f"the build of the engine of {path.name} was cancelled")
+            self.builds += 1
+            return self.load(path, content)
+
+        return SimpleNamespace(load=load, description="stand-in", graph_forms=("static",))
