@@ -126,7 +126,7 @@ def write_graphs(captioner: Captioner, folder: Path, beam_size: int, max_words: 
         Files by variant: ``onnx_fp32`` and ``onnx_int8``.
     """
     exact = trace_captioner(captioner, Search(beam_size))
-    traced = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact), "7bit")}
+    traced = {"onnx_fp32": exact, "onnx_int8": to_int8(exact, layers_of(exact))}
     files = {}
     for name, exported in traced.items():
         graph = loop_form(exported, max_words, early_exit=False)

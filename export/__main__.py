@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from export.bundle import ExportError
-from export.options import ExportOptions, Int8Layers, Int8Weights, Precision, Storage
+from export.options import ExportOptions, Precision, Storage
 from export.pipeline import export_bundle
 from export.vision_bundle import export_vision_bundle
 from smart_caption_ros.captioning import BundleError, EngineError
@@ -30,20 +30,6 @@ def export(
         Storage,
         typer.Option(help="Storage of weights that are computed in float32; int8: the backbone's, others as float16."),
     ] = "float16",
-    int8_weights: Annotated[
-        Int8Weights | None,
-        typer.Option(
-            help="For the precision int8: 8 bits unsigned, 7 or 8 bits signed (default: 7bit where all layers are in 8 "
-            "bits, else u8)."
-        ),
-    ] = None,
-    int8_layers: Annotated[
-        Int8Layers,
-        typer.Option(
-            help="For the precision int8: the layers chosen by their effect on captions of the photographs, or all, as "
-            "in a captioner that was trained in 8 bits."
-        ),
-    ] = "chosen",
     beam_size: Annotated[
         int | None, typer.Option(min=1, max=10, help="Beams of the search (default: the checkpoint's).")
     ] = None,
@@ -99,16 +85,15 @@ def export(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Photographs to check the bundle and choose 8-bit layers on (default: the run's dev split, or frames "
-            "that ship).",
+            help="Photographs to compare with torch on (default: the run's dev split, or frames that ship).",
         ),
     ] = None,
 ) -> None:
     """Export a trained captioner as a bundle and compare its captions with torch's."""
     options = ExportOptions(
         checkpoint=Path(checkpoint), bundle=bundle, name=name, precision=precision, storage=storage,
-        int8_weights=int8_weights, int8_layers=int8_layers, beam_size=beam_size, vision_from=vision_from,
-        max_words=max_words, image_size=image_size, detector=not no_detector, detector_score=detector_score,
+        beam_size=beam_size, vision_from=vision_from, max_words=max_words, image_size=image_size,
+        detector=not no_detector, detector_score=detector_score,
         guided=not no_guide, static=not no_static, replace=replace, check_images=check_images, calibration=calibration,
         repeat_penalty=repeat_penalty, end_penalty=end_penalty,
     )  # fmt: skip

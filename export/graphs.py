@@ -7,21 +7,17 @@ from dataclasses import dataclass
 import onnx
 
 from export.bundle import ExportError
-from export.calibration import Calibration
 from export.captioner_graph import loop_form, static_form
 from export.options import ExportOptions
 from export.parameter_table import parameter_table
 from export.passes.float16 import to_float16, write_float16
-from export.passes.int8 import IDENTICAL, Choice, as_computed, choose, quantise_products, with_rounded_weights
+from export.passes.int8 import EightBitLayers, as_computed, quantise_products, with_rounded_weights
 from export.source import Source
 from export.storage import store_as_float16, store_as_int8
 from export.tensorrt import unsupported_by_tensorrt
-from export.trace import TracedCaptioner, trace_captioner
-from export.verify import grid_inputs
+from export.trace import trace_captioner
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISION_GRAPH
 from training.engine.bundle_captioner import Place
-
-_LAYER_CHECKS = 50  # images on which the layers are tried one by one
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class BundleGraphs:
     captioner_inputs: tuple[str, ...]
     parameters: dict[str, Place]
     """Where the captioner's graph holds each parameter, unless it only holds something that was computed from it."""
-    int8: Choice | None
+    int8: EightBitLayers | None
     """The layers in 8 bits; None for other precisions."""
 
 
@@ -41,7 +37,7 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     """Trace the captioner and its backbone and write them in the precision and storage of the options.
 
     Raises:
-        ExportError: no layer can be put in 8 bits, or TensorRT cannot run the static form.
+        ExportError: TensorRT cannot run the static form.
     """
     _report("exporting the vision graph")
     vision = source.vision_graph()
@@ -52,24 +48,14 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         trained.captioner, trained.search, guided=options.guided, same_words=trained.same_words, pieces=trained.pieces
     )
     parameters = parameter_table(trained.captioner, traced, trained.search.end_penalty)
-    inputs, choice, static = traced.inputs, None, options.static and options.precision != "int8"
-    unrolled = traced
+    inputs, int8, static, unrolled = traced.inputs, None, options.static, traced
     if options.precision == "float16":
         if source.vision_bundle is None:
             vision, _ = write_float16(vision)
         traced = unrolled = to_float16(traced)
-    elif options.precision == "int8" and source.trained.eight_bits:
-        choice = as_computed(traced, source.trained.captioner, trained=source.trained_in_8_bits)
-        unrolled, traced, static = with_rounded_weights(traced, choice.traced), choice.traced, options.static
     elif options.precision == "int8":
-        vocabulary = source.trained.vocabulary
-        grid = (*source.grid, source.tokens_before_grid)
-        dev = Calibration.load(
-            vocabulary, vision, source.preprocessing,
-            lambda tokens: grid_inputs(inputs, tokens, grid, len(vocabulary)), source.photographs,
-        )  # fmt: skip
-        choice = _choose_layers(traced, dev, max_words, options.int8_weights or "u8")
-        traced = choice.traced
+        int8 = as_computed(traced, trained.captioner, trained=source.trained_in_8_bits)
+        unrolled, traced = with_rounded_weights(traced, int8.traced), int8.traced
     if options.precision == "int8" and source.vision_bundle is None:
         products = quantise_products(vision)
         static = static and products is vision  # TensorRT has no products in 8 bits
@@ -83,29 +69,12 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     if options.rounded:
         for name, graph in graphs.items():
             if source.vision_bundle is None or name != VISION_GRAPH:  # another bundle's graph stays as it is
-                if options.int8_storage or (name == STATIC_GRAPH and choice is not None):
+                if options.int8_storage or (name == STATIC_GRAPH and int8 is not None):
                     store_as_int8(graph)
                 store_as_float16(graph)
-    return BundleGraphs(graphs, inputs, parameters, choice)
+    return BundleGraphs(graphs, inputs, parameters, int8)
 
 
 def _report(step: str) -> None:
     """Say what takes long now."""
     print(f"{step} ...", file=sys.stderr, flush=True)
-
-
-def _choose_layers(traced: TracedCaptioner, dev: Calibration, max_words: int, weights: str) -> Choice:
-    """Choose the layers in 8 bits by what they do to captions of the photographs.
-
-    Raises:
-        ExportError: no layer passes.
-    """
-    choice = choose(
-        traced, weights,
-        lambda candidate: dev.captions(loop_form(candidate, max_words)),
-        lambda candidate: dev.captions(loop_form(candidate, max_words), _LAYER_CHECKS),
-        dev.cider_d,
-    )  # fmt: skip
-    if not choice.chosen.layers:
-        raise ExportError(f"no layer of this model can be put in 8 bits with {IDENTICAL:.0%} of its captions the same")
-    return choice

@@ -18,11 +18,11 @@ from smart_caption_ros.imaging.detail import MIN_DETAIL
 from training.data.datasets import merge_provenance
 from training.vision.backbone import BackboneSpec
 
-TEACHERS = {
+_BOX_SOURCES = {
     "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
     "ground truth": {"name": "the renderer, on household frames", "terms": "our own"},
 }
-"""What made the boxes that a detector was trained on, by its name in checkpoints: entries of manifests."""
+"""Origin and terms of the boxes that a detector was trained on, by their name in checkpoints."""
 
 
 def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
         facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
         if origins := source.trained.record.get("detector", {}).get("boxes_by"):
             facts["detector"]["boxes_by"] = [
-                TEACHERS.get(origin, {"name": origin}) if isinstance(origin, str) else origin for origin in origins
+                _BOX_SOURCES.get(origin, {"name": origin}) if isinstance(origin, str) else origin for origin in origins
             ]
     elif (
         vision_bundle is not None

@@ -6,8 +6,6 @@ from typing import Literal, TypeAlias
 
 Precision: TypeAlias = Literal["float32", "float16", "int8"]
 Storage: TypeAlias = Literal["float16", "float32", "int8"]
-Int8Weights: TypeAlias = Literal["u8", "7bit", "s8"]
-Int8Layers: TypeAlias = Literal["chosen", "all"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +19,6 @@ class ExportOptions:
     """None: the experiment's."""
     precision: Precision = "float32"
     storage: Storage = "float16"
-    int8_weights: Int8Weights | None = None
-    """A key of :data:`export.passes.int8.WEIGHTS`, only for the precision int8; None: 7bit where all layers are in 8
-    bits, else u8."""
-    int8_layers: Int8Layers = "chosen"
-    """Only for the precision int8: ``all`` computes every linear layer of a captioner that was trained in float as one
-    that was trained in 8 bits does."""
     beam_size: int | None = None
     """None: the checkpoint's."""
     vision_from: Path | None = None
@@ -46,14 +38,14 @@ class ExportOptions:
     guided: bool = True
     """Whether the captioner's search has the inputs by which objects guide it."""
     static: bool = True
-    """Whether the bundle has the static form. Of bundles of the precision int8 only those with all layers in 8 bits
-    have one, which computes in float32 with the same weights."""
+    """Whether the bundle has the static form. That of the precision int8 has the same weights and computes in float32;
+    with a vision graph that computes in 8 bits there is none."""
     replace: bool = False
     """Whether an existing bundle is replaced."""
     check_images: int = 100
     """Photographs to compare with torch."""
     calibration: Path | None = None
-    """Folder of photographs to check the bundle and choose 8-bit layers on; None: the run's own dev split."""
+    """Folder of photographs to check the bundle on; None: the run's own dev split."""
 
     @property
     def rounded(self) -> bool:

@@ -11,9 +11,8 @@ import numpy as np
 import onnx
 
 from export.bundle import ExportError, check_destination
-from export.calibration import Photographs
+from export.check_images import CheckImages
 from export.options import ExportOptions
-from export.passes.int8 import TRAINED_WEIGHTS
 from export.storage import round_to_float16, round_to_int8
 from export.vision import attach_backbone, export_vision, vision_bundle_for, visual_by
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VisionBundle
@@ -38,10 +37,10 @@ class Source:
     """Computes what the captioner sees of frames with that bundle's graph; None without one."""
     detects: bool
     """Whether the backbone's detector is exported."""
-    photographs: Photographs
-    """What the bundle is checked on, and 8-bit layers are chosen on."""
+    photographs: CheckImages
+    """What the bundle is checked on."""
     trained_in_8_bits: bool = False
-    """Whether the captioner learned in 8 bits; with ``--int8-layers all`` it may compute in 8 bits all the same."""
+    """Whether the captioner learned in 8 bits; with ``--precision int8`` it computes in 8 bits all the same."""
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -86,8 +85,6 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
     """
     if not 0 <= options.detector_score <= 1:
         raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
-    if options.precision != "int8" and (options.int8_weights is not None or options.int8_layers == "all"):
-        raise ExportError("--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8")
     check_destination(options.bundle, replace=options.replace)
     trained = trained or TrainedCaptioner.load(options.checkpoint)
     trained_in_8_bits = trained.eight_bits
@@ -100,9 +97,7 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
     attach_backbone(trained, data_folder())
     trained.set_image_size(options.image_size)
     if options.precision == "int8":
-        if options.int8_layers == "all":
-            set_eight_bits(trained.captioner, True)
-        _check_int8(trained, options)
+        set_eight_bits(trained.captioner, True)
     vision_bundle = vision_bundle_for(trained, options.vision_from)
     unrounded = copy.deepcopy(trained)
     if options.rounded:
@@ -117,22 +112,9 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
         vision_bundle=vision_bundle,
         visual=visual_by(vision_bundle) if vision_bundle else None,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
-        photographs=Photographs.find(options.calibration, trained.record),
+        photographs=CheckImages.find(options.calibration, trained.record),
         trained_in_8_bits=trained_in_8_bits,
     )
-
-
-def _check_int8(trained: TrainedCaptioner, options: ExportOptions) -> None:
-    """Check what the precision int8 needs.
-
-    Raises:
-        ExportError: other weights than those of the training are wanted.
-    """
-    if trained.eight_bits and options.int8_weights not in (None, TRAINED_WEIGHTS):
-        raise ExportError(
-            f"all layers of {options.checkpoint} are in 8 bits, with weights {TRAINED_WEIGHTS}: leave out "
-            f"--int8-weights {options.int8_weights}"
-        )
 
 
 def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:

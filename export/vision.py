@@ -57,25 +57,11 @@ def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProt
     of the frame, and ``class_scores`` (B, A, classes) float32, from 0 to 1.
     """
     width, height = backbone.spec.preprocessing.size
-    graph = to_onnx(
+    return to_onnx(
         _Vision(backbone, detects),
         {IMAGE: TensorSpec(torch.uint8, (Size(BATCH), height, width, 3))},
         [TOKENS, BOXES, CLASS_SCORES] if detects and backbone.class_names else [TOKENS],
     )
-    _take_shapes_from_floats(graph.graph)
-    return graph
-
-
-def _take_shapes_from_floats(graph: onnx.GraphProto) -> None:
-    """Take the number of frames from the float copy of the frames, in place: TensorRT takes no shape of uint8."""
-    cast = next(node for node in graph.node if node.op_type == "Cast" and node.input[0] == IMAGE)
-    nodes = [cast, *(node for node in graph.node if node is not cast)]
-    for node in nodes:
-        if node.op_type == "Shape" and node.input[0] == IMAGE:
-            node.input[0] = cast.output[0]
-    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(nodes)
 
 
 def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:

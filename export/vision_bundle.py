@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 
 from export.bundle import ExportError, check_destination, described_files, exporting_commit
-from export.calibration import Photographs
+from export.check_images import CheckImages
 from export.manifest import describe_vision
 from export.options import ExportOptions
 from export.passes.float16 import write_float16
@@ -90,7 +90,7 @@ def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     with folder_replaced_atomically(options.bundle) as unfinished:
         (unfinished / VISION_GRAPH).write_bytes(graph.SerializeToString())
         write_manifest(unfinished, {**facts, "files": described_files(unfinished, [VISION_GRAPH])})
-        photographs = Photographs.find(options.calibration, {"experiment": {"data": {}}})
+        photographs = CheckImages.find(options.calibration, {"experiment": {"data": {}}})
         frames = photographs.read(options.check_images)
         bundle = VisionBundle.load(unfinished)
         error, similarity = compare_tokens(bundle, backbone, frames)

@@ -144,7 +144,7 @@ def import_checkpoint(
         trained,
         ExportOptions(
             checkpoint=checkpoint or Path(source), bundle=output, precision=precision, storage=storage,
-            int8_layers="all" if precision == "int8" else "chosen", static=not no_static, vision_from=vision,
+            static=not no_static, vision_from=vision,
             check_images=check_images, calibration=calibration, replace=replace,
         ),
         checkpoint,

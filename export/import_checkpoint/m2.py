@@ -14,7 +14,7 @@ from export.import_checkpoint.published import (
     ImportCheckpointError,
     ImportChoices,
     PublishedModel,
-    PublishedParameter,
+    Source,
     affine,
     count_layers,
     reordered_vocabulary,
@@ -57,9 +57,7 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
         "max_length": shape_of(state, "decoder.pos_emb.weight", 2)[0] - 1,
     }
     parities: dict[str, Any] = {"attend_padding": choices.attend_padding, "mask_padding_words": True}
-    parameters = dict(_parameters(encoder_layers, decoder_layers, bool(sizes["memory_slots"]), encoder_layers, order))
-    if not levels:
-        parameters = {name: value for name, value in parameters.items() if "fc_alpha" not in name}
+    sources = _sources(encoder_layers, decoder_layers, bool(sizes["memory_slots"]), levels and encoder_layers, order)
     try:
         config = M2Config(**sizes, **parities) if levels else SmartConfig(**sizes, **parities)
     except ValueError as error:
@@ -68,15 +66,13 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
         family="m2" if levels else "smart",
         config=config,
         vocabulary=vocabulary,
-        parameters=parameters,
+        sources=tuple(sources),
         ignored=[name for name, value in state.items() if _STATES.search(name) or not value.numel()],
         data={"dataset": "coco", "vocabulary": "spacy", "max_words": 20},
     )
 
 
-def _parameters(
-    encoder_layers: int, decoder_layers: int, memory: bool, levels: int, order: Tensor
-) -> Iterator[tuple[str, PublishedParameter]]:
+def _sources(encoder_layers: int, decoder_layers: int, memory: bool, levels: int, order: Tensor) -> Iterator[Source]:
     """Yield published names and ours in the published order; ``order`` has the published id of each of our words."""
 
     def by_word(value: Tensor) -> Tensor:
@@ -87,13 +83,13 @@ def _parameters(
         if memory:
             for their_slot, our_slot in (("m_k", "memory_keys"), ("m_v", "memory_values")):
                 name = f"{theirs}.mhatt.attention.{their_slot}"
-                yield name, PublishedParameter(f"{ours}.attention.{our_slot}", lambda value: value[0])
+                yield Source(f"{ours}.attention.{our_slot}", name, lambda value: value[0])
         yield from _attention(f"{theirs}.mhatt", f"{ours}.attention", f"{ours}.attention_norm")
         yield from _feed_forward(f"{theirs}.pwff", ours)
     yield from affine("encoder.fc", "token_projection")
     yield from affine("encoder.layer_norm", "token_norm")
-    yield "decoder.word_emb.weight", PublishedParameter("word_embedding.weight", by_word)
-    yield "decoder.pos_emb.weight", PublishedParameter("positions")
+    yield Source("word_embedding.weight", "decoder.word_emb.weight", by_word)
+    yield Source("positions", "decoder.pos_emb.weight")
     for layer in range(decoder_layers):
         theirs, ours = f"decoder.layers.{layer}", f"decoder.{layer}"
         yield from _attention(f"{theirs}.self_att", f"{ours}.self_attention", f"{ours}.self_norm")
@@ -101,16 +97,16 @@ def _parameters(
         yield from _feed_forward(f"{theirs}.pwff", ours)
         for level in range(levels):
             yield from affine(f"{theirs}.fc_alpha{level + 1}", f"{ours}.gates.{level}")
-    yield "decoder.fc.weight", PublishedParameter("word_projection.weight", by_word)
+    yield Source("word_projection.weight", "decoder.fc.weight", by_word)
 
 
-def _attention(theirs: str, ours: str, our_norm: str) -> Iterator[tuple[str, PublishedParameter]]:
+def _attention(theirs: str, ours: str, our_norm: str) -> Iterator[Source]:
     for their_linear, our_linear in _LINEARS.items():
         yield from affine(f"{theirs}.attention.{their_linear}", f"{ours}.{our_linear}")
     yield from affine(f"{theirs}.layer_norm", f"{our_norm}.norm")
 
 
-def _feed_forward(theirs: str, ours: str) -> Iterator[tuple[str, PublishedParameter]]:
+def _feed_forward(theirs: str, ours: str) -> Iterator[Source]:
     yield from affine(f"{theirs}.fc1", f"{ours}.feed_forward.inner")
     yield from affine(f"{theirs}.fc2", f"{ours}.feed_forward.outer")
     yield from affine(f"{theirs}.layer_norm", f"{ours}.feed_forward_norm.norm")

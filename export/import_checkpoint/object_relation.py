@@ -13,7 +13,7 @@ from export.import_checkpoint.published import (
     ImportCheckpointError,
     ImportChoices,
     PublishedModel,
-    PublishedParameter,
+    Source,
     affine,
     count_layers,
     shape_of,
@@ -27,7 +27,7 @@ _MAX_LENGTH = 54
 """Rows that are kept of 5,000 positions."""
 _LINEARS = ("query", "key", "value", "output")
 
-_Parameters = Iterator[tuple[str, PublishedParameter]]
+_Sources = Iterator[Source]
 
 
 def read_object_relation(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportChoices) -> PublishedModel:
@@ -60,14 +60,14 @@ def read_object_relation(state: Mapping[str, Tensor], words: Sequence[str], choi
         family="object_relation",
         config=config,
         vocabulary=vocabulary,
-        parameters=dict(_parameters(config, order)),
+        sources=tuple(_sources(config, order)),
         forbidden=(Vocabulary.padding_id, Vocabulary.begin_id),
         max_words=17,
         data={"dataset": "coco", "vocabulary": "spaces", "max_words": 17},
     )
 
 
-def _parameters(config: ObjectRelationConfig, order: Tensor) -> _Parameters:
+def _sources(config: ObjectRelationConfig, order: Tensor) -> _Sources:
     """Yield published names and ours; ``order`` as :func:`vocabulary_from_zero` returns it."""
     yield from affine("att_embed.0", "token_projection")
     for layer in range(config.encoder_layers):
@@ -76,7 +76,7 @@ def _parameters(config: ObjectRelationConfig, order: Tensor) -> _Parameters:
         for head in range(config.heads):
             for leaf, shape in (("weight", (GEOMETRY_WIDTH,)), ("bias", ())):
                 name = f"{theirs}.self_attn.WGs.{head}.{leaf}"
-                yield name, PublishedParameter(f"{ours}.geometry.{leaf}", _reshaped(shape), row=head)
+                yield Source(f"{ours}.geometry.{leaf}", name, _reshaped(shape), row=head)
         yield from _feed_forward(theirs, ours)
         yield from _norm(f"{theirs}.sublayer.0.norm", f"{ours}.attention_norm.norm")
         yield from _norm(f"{theirs}.sublayer.1.norm", f"{ours}.feed_forward_norm.norm")
@@ -95,27 +95,27 @@ def _parameters(config: ObjectRelationConfig, order: Tensor) -> _Parameters:
         # Row 0 is not read.
         return torch.cat([torch.zeros_like(table[0, :1]), table[0, : config.max_length]])
 
-    yield "model.tgt_embed.1.pe", PublishedParameter("positions", positions)
+    yield Source("positions", "model.tgt_embed.1.pe", positions)
     yield from logits_from_zero("model.generator.proj", order)
 
 
-def _attention(theirs: str, ours: str) -> _Parameters:
+def _attention(theirs: str, ours: str) -> _Sources:
     for place, linear in enumerate(_LINEARS):
         yield from affine(f"{theirs}.linears.{place}", f"{ours}.{linear}")
 
 
-def _feed_forward(theirs: str, ours: str) -> _Parameters:
+def _feed_forward(theirs: str, ours: str) -> _Sources:
     yield from affine(f"{theirs}.feed_forward.w_1", f"{ours}.feed_forward.inner")
     yield from affine(f"{theirs}.feed_forward.w_2", f"{ours}.feed_forward.outer")
 
 
-def _norm(theirs: str, ours: str) -> _Parameters:
+def _norm(theirs: str, ours: str) -> _Sources:
     def of_biased_deviation(factors: Tensor) -> Tensor:
         count = factors.numel()
         return factors * ((count - 1) / count) ** 0.5
 
-    yield f"{theirs}.a_2", PublishedParameter(f"{ours}.weight", of_biased_deviation)
-    yield f"{theirs}.b_2", PublishedParameter(f"{ours}.bias")
+    yield Source(f"{ours}.weight", f"{theirs}.a_2", of_biased_deviation)
+    yield Source(f"{ours}.bias", f"{theirs}.b_2")
 
 
 def _reshaped(shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:

@@ -1,11 +1,11 @@
 """What a published checkpoint is: a file of named tensors, a list of words, and how a format maps both to ours."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -25,16 +25,19 @@ def _unchanged(value: Tensor) -> Tensor:
     return value
 
 
-@dataclass(frozen=True)
-class PublishedParameter:
-    """Where a published parameter goes."""
+class Source(NamedTuple):
+    """Where the value of one of our parameters is from, or of a row of one."""
 
-    name: str
+    ours: str
     """Name of our parameter or buffer."""
+    theirs: str
+    """Published name."""
     convert: Callable[[Tensor], Tensor] = _unchanged
     """Computes our value from the published one."""
     row: int | None = None
     """Row of our parameter that the value is, where several published parameters are one of ours."""
+    addend: str = ""
+    """Published table whose first row is added to every row; empty: none."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,7 @@ class PublishedModel:
     """A key of :data:`training.models.FAMILIES`."""
     config: CaptionerConfig
     vocabulary: Vocabulary
-    parameters: Mapping[str, PublishedParameter]
-    """By the published names, in the published order."""
+    sources: Sequence[Source]
     ignored: Collection[str] = ()
     """Published names without a value that matters, e.g. states of an unfinished search."""
     forbidden: tuple[int, ...] = ()
@@ -224,43 +226,63 @@ def count_layers(state: Mapping[str, Tensor], prefix: str) -> int:
     return max(found) + 1
 
 
-def affine(theirs: str, ours: str) -> Iterator[tuple[str, PublishedParameter]]:
+def affine(theirs: str, ours: str) -> Iterator[Source]:
     """Yield weight and bias of a layer."""
     for leaf in ("weight", "bias"):
-        yield f"{theirs}.{leaf}", PublishedParameter(f"{ours}.{leaf}")
+        yield Source(f"{ours}.{leaf}", f"{theirs}.{leaf}")
 
 
 def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
     """Build the captioner and load the published values.
 
     Raises:
-        ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.
+        ImportCheckpointError: as :func:`load_published`.
     """
     captioner = FAMILIES[model.family](model.config).eval()
+    load_published(captioner, model.sources, state, f"{model.family} of this size", model.ignored)
+    return captioner
+
+
+def load_published(
+    captioner: Captioner, sources: Iterable[Source], state: Mapping[str, Tensor], kind: str, ignored: Collection[str]
+) -> None:
+    """Load the published values.
+
+    Args:
+        captioner: whose values they become; on the meta device, it takes the tensors themselves.
+        sources: of all its values.
+        state: tensors by their published names, in any float type.
+        kind: of the model, for messages.
+        ignored: published names without a value that matters.
+
+    Raises:
+        ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.
+    """
     ours = captioner.state_dict()
     values: dict[str, Tensor] = {}
-    for name, parameter in model.parameters.items():
-        if name not in state:
-            raise ImportCheckpointError(f"lacks {name}, which {model.family} of this size has")
-        target = ours[parameter.name]
-        if parameter.row is not None:
-            target = target[parameter.row]
+    read = set(ignored)
+    for source in sources:
+        for needed in filter(None, (source.theirs, source.addend)):
+            if needed not in state:
+                raise ImportCheckpointError(f"the weights lack {needed}, which {kind} has")
+            read.add(needed)
+        published, target = state[source.theirs], ours[source.ours]
         try:
-            value = parameter.convert(state[name])
+            value = source.convert(published)
         except (IndexError, RuntimeError):
-            value = state[name]
-        if value.shape != target.shape:
+            value = published
+        if value.shape != (target.shape if source.row is None else target.shape[1:]):
             raise ImportCheckpointError(
-                f"{name} has the shape {tuple(state[name].shape)}, which does not fit {parameter.name} of the shape "
-                f"{tuple(ours[parameter.name].shape)}"
+                f"{source.theirs} has the shape {tuple(published.shape)}, which does not fit {source.ours} of the "
+                f"shape {tuple(target.shape)} that {kind} has"
             )
-        if parameter.row is None:
-            values[parameter.name] = value.to(target.dtype)
+        value = value.to(target.dtype)
+        if source.addend:
+            value = value + state[source.addend][0].to(target.dtype)
+        if source.row is None:
+            values[source.ours] = value
         else:
-            target.copy_(value)
-            values[parameter.name] = ours[parameter.name]
-    known = {*model.parameters, *model.ignored}
-    if unknown := [name for name in state if name not in known]:
-        raise ImportCheckpointError(f"has {unknown[0]}, which {model.family} of this size lacks")
-    captioner.load_state_dict(values, strict=True)
-    return captioner
+            values.setdefault(source.ours, torch.empty(target.shape, dtype=target.dtype))[source.row] = value
+    if unknown := [name for name in state if name not in read]:
+        raise ImportCheckpointError(f"the weights have {unknown[0]}, which {kind} lacks")
+    captioner.load_state_dict(values, strict=True, assign=next(captioner.parameters()).is_meta)

@@ -1,22 +1,22 @@
 """The decoders of GIT, BLIP and vision-encoder-decoder models of transformers, as captioners of our families.
 
-``published_captioner(config, state, order, prompt)`` takes the content of config.json and the tensors of a model that
+``read_text_decoder(config, state, order, prompt)`` takes the content of config.json and the tensors of a model that
 transformers saved, ``GitForCausalLM``, ``BlipForConditionalGeneration`` or ``VisionEncoderDecoderModel`` with GPT-2 or
-BERT, and returns a :class:`PublishedCaptioner`: the family, the captioner with the published weights, the prefix of the
+BERT, and returns a :class:`TextDecoder`: the family, the captioner with the published weights, the prefix of the
 vision model's tensors, and the words that the search must not choose. ``special_ids(config)`` says with which words
 captions begin and end.
 
 Both word tables are compared: a projection that equals the embeddings, or is left out as a copy of them, is tied.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from export.import_checkpoint.published import ImportCheckpointError
+from export.import_checkpoint.published import ImportCheckpointError, Source, affine, load_published
 from training.models import FAMILIES
 from training.models.captioner import Captioner
 
@@ -29,8 +29,8 @@ class SpecialIds(NamedTuple):
     end: int
 
 
-class PublishedCaptioner(NamedTuple):
-    """A published decoder as a captioner."""
+class TextDecoder(NamedTuple):
+    """A published decoder as a captioner of ours."""
 
     family: str
     """A key of :data:`training.models.FAMILIES`."""
@@ -41,17 +41,6 @@ class PublishedCaptioner(NamedTuple):
     """Our ids of special words that repeat another word, and whose probability would count twice."""
 
 
-class Source(NamedTuple):
-    """Where the value of one of our parameters is from."""
-
-    name: str
-    """Published name."""
-    convert: Callable[[Tensor], Tensor] = lambda value: value
-    """Computes our value from the published one."""
-    addend: str = ""
-    """Published table whose first row is added to every row; empty: none."""
-
-
 class Architecture(NamedTuple):
     """How an architecture of transformers is read."""
 
@@ -60,15 +49,15 @@ class Architecture(NamedTuple):
     family: str
     """A key of :data:`training.models.FAMILIES`."""
     vision_prefix: str
-    sources: Callable[[Any], dict[str, Source]]
-    """Where our parameters are from, by our names, except the word tables; takes the configuration of transformers."""
+    sources: Callable[[Any], Iterator[Source]]
+    """Where our parameters are from, except the word tables; takes the configuration of transformers."""
     options: Callable[[Any], dict[str, Any]]
     """Hyper-parameters of our family that only this architecture has, from the configuration of transformers."""
 
 
-def published_captioner(
+def read_text_decoder(
     config: Mapping[str, Any], state: Mapping[str, Tensor], order: Sequence[int] | Tensor, prompt: Sequence[int] = ()
-) -> PublishedCaptioner:
+) -> TextDecoder:
     """Build the captioner of a published model and load the published values.
 
     Args:
@@ -106,19 +95,22 @@ def published_captioner(
             captioner = family(family.Config(len(rows), vision.hidden_size, **options)).eval()
     except ValueError as error:
         raise ImportCheckpointError(f"config.json: {error}") from None
-    sources = architecture.sources(full)
-    sources["word_projection.weight"] = Source(projection or words, lambda table: table[rows])
+    tables = [("word_projection.weight", projection or words)]
     if projection is not None:
-        sources["word_embedding.weight"] = Source(words, lambda table: table[rows])
+        tables.append(("word_embedding.weight", words))
     if names.bias:
-        bias = next((name for name in names.bias if name in state), names.bias[0])
-        sources["word_projection.bias"] = Source(bias, lambda values: values[rows])
+        tables.append(("word_projection.bias", next((name for name in names.bias if name in state), names.bias[0])))
+    sources = [
+        *architecture.sources(full),
+        *(Source(ours, theirs, lambda table: table[rows]) for ours, theirs in tables),
+    ]
     ignored = {names.embedding, names.projection, *names.bias}
-    _load(captioner, sources, state, architecture.vision_prefix, ignored)
+    ignored |= {name for name in state if name.startswith(architecture.vision_prefix) or name.endswith(_IGNORED)}
+    load_published(captioner, sources, state, "a model of this config.json", ignored)
     padding, begin, end, unknown = rows[:4].tolist()
     repeats = (padding == end, begin in (padding, end), False, unknown in (padding, begin, end))
     forbidden = tuple(place for place, repeated in enumerate(repeats) if repeated)
-    return PublishedCaptioner(architecture.family, captioner, architecture.vision_prefix, forbidden)
+    return TextDecoder(architecture.family, captioner, architecture.vision_prefix, forbidden)
 
 
 def special_ids(config: Mapping[str, Any], generation: Mapping[str, Any] = MappingProxyType({})) -> SpecialIds:
@@ -255,29 +247,26 @@ def _gpt2_options(text: Any) -> dict[str, Any]:
     }
 
 
-def _git_sources(full: Any) -> dict[str, Source]:
-    projection = "git.visual_projection.visual_projection"
-    return {
-        **_linear("token_projection.0", f"{projection}.0"),
-        **_linear("token_projection.1", f"{projection}.1"),
-        **_bert_sources("git", full.num_hidden_layers, cross=False),
-    }
+def _git_sources(full: Any) -> Iterator[Source]:
+    for layer in range(2):
+        yield from affine(f"git.visual_projection.visual_projection.{layer}", f"token_projection.{layer}")
+    yield from _bert_sources("git", full.num_hidden_layers, cross=False)
 
 
-def _blip_sources(full: Any) -> dict[str, Source]:
-    return {
-        **_bert_sources("text_decoder.bert", full.text_config.num_hidden_layers),
-        **_transform_sources("text_decoder"),
-    }
+def _blip_sources(full: Any) -> Iterator[Source]:
+    yield from _bert_sources("text_decoder.bert", full.text_config.num_hidden_layers)
+    yield from _transform_sources("text_decoder")
 
 
-def _vision_encoder_decoder_sources(full: Any) -> dict[str, Source]:
+def _vision_encoder_decoder_sources(full: Any) -> Iterator[Source]:
     layers = full.decoder.num_hidden_layers
-    projection = _linear("token_projection", "enc_to_dec_proj") if _projects(full) else {}
+    if _projects(full):
+        yield from affine("enc_to_dec_proj", "token_projection")
     if full.decoder.model_type == "gpt2":
-        return {**projection, **_gpt2_sources("decoder.transformer", layers)}
-    types = "decoder.bert.embeddings.token_type_embeddings.weight"
-    return {**projection, **_bert_sources("decoder.bert", layers, types), **_transform_sources("decoder")}
+        yield from _gpt2_sources("decoder.transformer", layers)
+    else:
+        yield from _bert_sources("decoder.bert", layers, "decoder.bert.embeddings.token_type_embeddings.weight")
+        yield from _transform_sources("decoder")
 
 
 def _projects(full: Any) -> bool:
@@ -305,39 +294,33 @@ ARCHITECTURES = {
 """The architectures by the names of config.json."""
 
 
-def _linear(ours: str, theirs: str) -> dict[str, Source]:
-    return {f"{ours}.{leaf}": Source(f"{theirs}.{leaf}") for leaf in ("weight", "bias")}
-
-
-def _bert_sources(prefix: str, layers: int, types: str = "", *, cross: bool = True) -> dict[str, Source]:
+def _bert_sources(prefix: str, layers: int, types: str = "", *, cross: bool = True) -> Iterator[Source]:
     """Map embeddings and layers; ``types`` names the table of token types, if there is one."""
     embeddings = f"{prefix}.embeddings"
-    sources = {
-        "position_embedding.weight": Source(f"{embeddings}.position_embeddings.weight", addend=types),
-        **_linear("embedding_norm", f"{embeddings}.LayerNorm"),
-    }
+    yield Source("position_embedding.weight", f"{embeddings}.position_embeddings.weight", addend=types)
+    yield from affine(f"{embeddings}.LayerNorm", "embedding_norm")
     for layer in range(layers):
         ours, theirs = f"layers.{layer}", f"{prefix}.encoder.layer.{layer}"
         attentions = {"self": "attention", "cross": "crossattention"} if cross else {"self": "attention"}
         for kind, their_attention in attentions.items():
             for name in ("query", "key", "value"):
-                sources |= _linear(f"{ours}.{kind}_attention.{name}", f"{theirs}.{their_attention}.self.{name}")
-            sources |= _linear(f"{ours}.{kind}_attention.output", f"{theirs}.{their_attention}.output.dense")
-            sources |= _linear(f"{ours}.{kind}_norm", f"{theirs}.{their_attention}.output.LayerNorm")
-        sources |= _linear(f"{ours}.inner", f"{theirs}.intermediate.dense")
-        sources |= _linear(f"{ours}.outer", f"{theirs}.output.dense")
-        sources |= _linear(f"{ours}.feed_forward_norm", f"{theirs}.output.LayerNorm")
-    return sources
+                yield from affine(f"{theirs}.{their_attention}.self.{name}", f"{ours}.{kind}_attention.{name}")
+            yield from affine(f"{theirs}.{their_attention}.output.dense", f"{ours}.{kind}_attention.output")
+            yield from affine(f"{theirs}.{their_attention}.output.LayerNorm", f"{ours}.{kind}_norm")
+        yield from affine(f"{theirs}.intermediate.dense", f"{ours}.inner")
+        yield from affine(f"{theirs}.output.dense", f"{ours}.outer")
+        yield from affine(f"{theirs}.output.LayerNorm", f"{ours}.feed_forward_norm")
 
 
-def _transform_sources(prefix: str) -> dict[str, Source]:
-    theirs = f"{prefix}.cls.predictions.transform"
-    return {**_linear("transform", f"{theirs}.dense"), **_linear("transform_norm", f"{theirs}.LayerNorm")}
+def _transform_sources(prefix: str) -> Iterator[Source]:
+    yield from affine(f"{prefix}.cls.predictions.transform.dense", "transform")
+    yield from affine(f"{prefix}.cls.predictions.transform.LayerNorm", "transform_norm")
 
 
-def _gpt2_sources(prefix: str, layers: int) -> dict[str, Source]:
+def _gpt2_sources(prefix: str, layers: int) -> Iterator[Source]:
     """Map positions and layers; GPT-2 stores the weights of linear layers as (in, out), several side by side."""
-    sources = {"position_embedding.weight": Source(f"{prefix}.wpe.weight"), **_linear("final_norm", f"{prefix}.ln_f")}
+    yield Source("position_embedding.weight", f"{prefix}.wpe.weight")
+    yield from affine(f"{prefix}.ln_f", "final_norm")
     for layer in range(layers):
         ours, theirs = f"layers.{layer}", f"{prefix}.h.{layer}"
         joined = {
@@ -351,11 +334,10 @@ def _gpt2_sources(prefix: str, layers: int) -> dict[str, Source]:
         }
         for their_name, our_names in joined.items():
             for place, our_name in enumerate(our_names):
-                sources[f"{our_name}.weight"] = Source(f"{their_name}.weight", _part(place, len(our_names)))
-                sources[f"{our_name}.bias"] = Source(f"{their_name}.bias", _part(place, len(our_names)))
+                for leaf in ("weight", "bias"):
+                    yield Source(f"{our_name}.{leaf}", f"{their_name}.{leaf}", _part(place, len(our_names)))
         for our_norm, their_norm in (("self", "ln_1"), ("cross", "ln_cross_attn"), ("feed_forward", "ln_2")):
-            sources |= _linear(f"{ours}.{our_norm}_norm", f"{theirs}.{their_norm}")
-    return sources
+            yield from affine(f"{theirs}.{their_norm}", f"{ours}.{our_norm}_norm")
 
 
 def _part(place: int, parts: int) -> Callable[[Tensor], Tensor]:
@@ -370,41 +352,3 @@ def _part(place: int, parts: int) -> Callable[[Tensor], Tensor]:
 
 _IGNORED = (".position_ids", ".attn.bias", ".attn.masked_bias", ".crossattention.bias", ".crossattention.masked_bias")
 """Endings of constants that older versions of transformers stored."""
-
-
-def _load(
-    captioner: Captioner,
-    sources: Mapping[str, Source],
-    state: Mapping[str, Tensor],
-    vision_prefix: str,
-    ignored: set[str],
-) -> None:
-    """Load the published values.
-
-    Raises:
-        ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.
-    """
-    ours = captioner.state_dict()
-    values: dict[str, Tensor] = {}
-    for name, source in sources.items():
-        for needed in filter(None, (source.name, source.addend)):
-            if needed not in state:
-                raise ImportCheckpointError(f"the weights lack {needed}, which a model of this config.json has")
-        published = state[source.name]
-        try:
-            value = source.convert(published)
-        except (IndexError, RuntimeError):
-            value = published
-        if value.shape != ours[name].shape:
-            raise ImportCheckpointError(
-                f"{source.name} has the shape {tuple(published.shape)}, which does not fit {name} of the shape "
-                f"{tuple(ours[name].shape)}; config.json and the weights are of different models"
-            )
-        values[name] = value.to(ours[name].dtype)
-        if source.addend:
-            values[name] = values[name] + state[source.addend][0].to(ours[name].dtype)
-    read = {name for source in sources.values() for name in (source.name, source.addend)} | ignored
-    for name in state:
-        if name not in read and not name.startswith(vision_prefix) and not name.endswith(_IGNORED):
-            raise ImportCheckpointError(f"the weights have {name}, which a model of this config.json lacks")
-    captioner.load_state_dict(values, strict=True, assign=True)

@@ -25,7 +25,7 @@ from export.import_checkpoint.model_folder import (
 from export.import_checkpoint.published import ImportCheckpointError
 from export.import_checkpoint.text_decoders import (
     ARCHITECTURES,
-    published_captioner,
+    read_text_decoder,
     special_ids,
     vocabulary_size,
 )
@@ -110,7 +110,7 @@ def read_transformers_model(
     words = published_words(read_tokenizer(folder), vocabulary_size(config), *frame)
     published = PUBLISHED[format_name]
     prompt = _prompt(folder, words, published.prompt if choices.prompt is None else choices.prompt)
-    made = published_captioner(config, state, words.order, prompt)
+    made = read_text_decoder(config, state, words.order, prompt)
     try:
         backbone = load_transformers(str(folder.resolve()), data_folder() / "backbones")
     except BackboneError as error:

@@ -9,7 +9,7 @@ from export.import_checkpoint.published import (
     ImportCheckpointError,
     ImportChoices,
     PublishedModel,
-    PublishedParameter,
+    Source,
     affine,
     count_layers,
     shape_of,
@@ -33,7 +33,7 @@ _BLOCK = {
 }
 
 Config = TypeVar("Config", bound=CaptionerConfig)
-_Parameters = Iterator[tuple[str, PublishedParameter]]
+_Sources = Iterator[Source]
 
 
 def read_x_lan(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportChoices) -> PublishedModel:
@@ -51,7 +51,7 @@ def read_x_lan(state: Mapping[str, Tensor], words: Sequence[str], choices: Impor
         decoder_layers=count_layers(state, decoder),
     )
 
-    def parameters() -> _Parameters:
+    def sources() -> _Sources:
         yield from embedding_from_zero(embedding, "word_embedding.weight", order)
         yield from affine("att_embed.0", "token_projection")
         yield from logits_from_zero("logit", order)
@@ -64,14 +64,14 @@ def read_x_lan(state: Mapping[str, Tensor], words: Sequence[str], choices: Impor
         yield from affine("encoder_layers.proj", "whole_projection")
         yield from affine("encoder_layers.layer_norm", "whole_norm")
         for leaf in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-            yield f"att_lstm.{leaf}", PublishedParameter(f"lstm.{leaf}")
+            yield Source(f"lstm.{leaf}", f"att_lstm.{leaf}")
         for i in range(config.decoder_layers):
             yield from _block(f"{decoder}.{i}.encoder_attn", f"decoder.{i}")
         yield from affine("attention.proj", "attended_projection")
         yield from affine("attention.layer_norm", "attended_norm")
         yield from affine("att2ctx.0", "context_projection")
 
-    return _model("x_lan", config, vocabulary, parameters(), beam_size=3)
+    return _model("x_lan", config, vocabulary, sources(), beam_size=3)
 
 
 def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportChoices) -> PublishedModel:
@@ -91,7 +91,7 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
         max_length=min(_MAX_LENGTH, shape_of(state, "decoder.embed_positions.pe", 3)[1]),
     )
 
-    def parameters() -> _Parameters:
+    def sources() -> _Sources:
         yield from affine("att_embed.0", "token_projection")
         yield from affine("att_embed.2", "token_norm")
         for i in range(config.encoder_layers):
@@ -109,10 +109,7 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
                 yield from _update(theirs, ours, "layer_norm_x")
             yield from affine(f"{theirs}.layer_norm_gx", f"{ours}.norm.norm")
         yield from embedding_from_zero(embedding, "word_embedding.weight", order)
-        yield (
-            "decoder.embed_positions.pe",
-            PublishedParameter("positions", lambda table: table[0, : config.max_length]),
-        )
+        yield Source("positions", "decoder.embed_positions.pe", lambda table: table[0, : config.max_length])
         yield from affine("decoder.layer_norm_word", "word_norm")
         yield from logits_from_zero("decoder.generator", order)
         for theirs, ours in (("wbil1", "whole_factor"), ("wbil2", "words_factor")):
@@ -121,17 +118,17 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
         yield from affine("decoder.proj_norm.0", "output_projection")
         yield from affine("decoder.proj_norm.2", "output_norm")
 
-    return _model("x_transformer", config, vocabulary, parameters(), beam_size=2)
+    return _model("x_transformer", config, vocabulary, sources(), beam_size=2)
 
 
 def _model(
-    family: str, config: CaptionerConfig, vocabulary: Vocabulary, parameters: _Parameters, beam_size: int
+    family: str, config: CaptionerConfig, vocabulary: Vocabulary, sources: _Sources, beam_size: int
 ) -> PublishedModel:
     return PublishedModel(
         family=family,
         config=config,
         vocabulary=vocabulary,
-        parameters=dict(parameters),
+        sources=tuple(sources),
         forbidden=(Vocabulary.padding_id, Vocabulary.begin_id),
         beam_size=beam_size,
         max_words=17,
@@ -166,17 +163,17 @@ def _sizes(
     }
 
 
-def _block(theirs: str, ours: str) -> _Parameters:
+def _block(theirs: str, ours: str) -> _Sources:
     for their_part, our_part in _BLOCK.items():
         if their_part.startswith("in_proj"):
             yield from affine(f"{theirs}.{their_part}.0", f"{ours}.{our_part}.linear")
-            yield f"{theirs}.{their_part}.2.weight", PublishedParameter(f"{ours}.{our_part}.scale")
-            yield f"{theirs}.{their_part}.2.bias", PublishedParameter(f"{ours}.{our_part}.shift")
+            yield Source(f"{ours}.{our_part}.scale", f"{theirs}.{their_part}.2.weight")
+            yield Source(f"{ours}.{our_part}.shift", f"{theirs}.{their_part}.2.bias")
         else:
             yield from affine(f"{theirs}.{their_part}", f"{ours}.{our_part}")
 
 
-def _update(theirs: str, ours: str, norm: str) -> _Parameters:
+def _update(theirs: str, ours: str, norm: str) -> _Sources:
     """Map the update of regions or words and the feed-forward of a layer of X-Transformer."""
     yield from affine(f"{theirs}.bifeat_emb.0", f"{ours}.update.linear")
     yield from affine(f"{theirs}.{norm}", f"{ours}.update.norm")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from export.import_checkpoint.published import (
     ImportCheckpointError,
-    PublishedParameter,
+    Source,
     reordered_vocabulary,
     shape_of,
 )
@@ -56,11 +56,11 @@ def _possible(value: Tensor, order: Tensor, otherwise: float) -> Tensor:
     return ordered
 
 
-def embedding_from_zero(theirs: str, ours: str, order: Tensor) -> Iterator[tuple[str, PublishedParameter]]:
-    yield theirs, PublishedParameter(ours, partial(_by_word, order=order))
+def embedding_from_zero(theirs: str, ours: str, order: Tensor) -> Iterator[Source]:
+    yield Source(ours, theirs, partial(_by_word, order=order))
 
 
-def logits_from_zero(theirs: str, order: Tensor) -> Iterator[tuple[str, PublishedParameter]]:
+def logits_from_zero(theirs: str, order: Tensor) -> Iterator[Source]:
     for leaf, otherwise in (("weight", 0.0), ("bias", IMPOSSIBLE)):
         convert = partial(_possible, order=order, otherwise=otherwise)
-        yield f"{theirs}.{leaf}", PublishedParameter(f"word_projection.{leaf}", convert)
+        yield Source(f"word_projection.{leaf}", f"{theirs}.{leaf}", convert)

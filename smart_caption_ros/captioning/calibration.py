@@ -1,4 +1,4 @@
-"""Calibrated confidence: what share of the captions with the same features is true.
+"""Calibrated confidence: the share of captions with the same features that is true.
 
 A logistic regression, which ``python -m recipes.calibrated_confidence`` fits to people's labels and captions.
 """
@@ -18,19 +18,17 @@ FEATURES = ("confidence", "supported", "contradicted", "detail")
 
 
 def caption_features(log_confidence: float, word_biases: NDArray[np.float32], detail: float) -> dict[str, float]:
-    """Compute the features of a caption.
-
-    A caption is as well supported as the word that the detected objects support least, of those that name a class.
+    """Compute the features of a caption that the coefficients of :class:`Calibration` are multiplied with.
 
     Args:
         log_confidence: natural logarithm of the caption's confidence, at most 0.
-        word_biases: (T,) what the objects guide raises or lowers each word by, natural logarithm; 0 for words that it
-            leaves alone, and without a guide.
+        word_biases: (T,) bias of each word by the detected objects, natural logarithm; 0 for words that name no class,
+            and without a guide.
         detail: :func:`smart_caption_ros.imaging.detail.detail_of` of the frame, 0 to 255.
 
     Returns:
-        By name: ``confidence``, the logarithm; ``supported`` and ``contradicted``, what the lowest bias that is not 0
-        raises or lowers its word by, both 0 or more; ``detail``, ln(1 + detail).
+        ``confidence``: ``log_confidence``. ``supported`` and ``contradicted``: the lowest bias of a word that names a
+        class, where it is positive, and its absolute value, where it is negative; else 0. ``detail``: ln(1 + detail).
     """
     lowest = float(min(word_biases[word_biases != 0], default=0.0))
     return {
@@ -43,11 +41,11 @@ def caption_features(log_confidence: float, word_biases: NDArray[np.float32], de
 
 @dataclass(frozen=True)
 class Calibration:
-    """A logistic regression over the features of a caption; a manifest has its fields as ``calibrated_confidence``."""
+    """A logistic regression over the features of a caption, ``calibrated_confidence`` of a manifest."""
 
     bias: float
     weights: Mapping[str, float]
-    """By name of the feature; 0 for those that are missing."""
+    """Coefficient of each feature; features without one have no effect."""
 
     @classmethod
     def from_json(cls, document: Any) -> Calibration:

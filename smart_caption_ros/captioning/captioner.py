@@ -84,8 +84,8 @@ class Caption:
     words: tuple[Word, ...]
     """The tokens of the sentence; a clitic such as ``'s`` is a separate word."""
     score: float
-    """Sum of the log probabilities of the words and of the end token, by which beam search ranks; with a length penalty
-    by their quotient with a power of the length."""
+    """Sum of the log probabilities of the words and of the end token. Beam search ranks by it, with a length penalty by
+    score / length ** length_penalty."""
     confidence: float
     """Geometric mean of the same probabilities, from 0 to 1; comparable between captions of different length."""
     alternatives: tuple[Alternative, ...]

@@ -12,7 +12,7 @@ Finished = Literal["in_beams", "apart", "apart_until_k"]
 
 @dataclass(frozen=True)
 class Search:
-    """What decides which captions beam search finds; a manifest has these fields under ``decoding``.
+    """Settings of beam search; a manifest has these fields under ``decoding``.
 
     A prompt is no setting of the search: the captioner begins after it.
 

@@ -13,13 +13,13 @@ SPECIAL = (PADDING, BEGIN, END, UNKNOWN)
 # Tokenisers split off clitics ("man's" -> "man 's"); a sentence joins them again.
 _CLITICS = frozenset({"'s", "'re", "'ve", "'ll", "'d", "'m", "n't", "'"})
 _CLEANED_UP = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")
-"""What `clean_up_tokenization` of transformers takes the spaces out of, in its order."""
+"""Texts from which `clean_up_tokenization` of transformers removes the space, in its order."""
 _NAMED_BYTES = re.compile(r"(?:<0x(?:[0-9A-F]{2})*(?:#\d+)?>)+")
 
 
 def byte_name(content: bytes, number: int | None = None) -> str:
-    """Return how a vocabulary writes what no line of it can hold: bytes that are not UTF-8 by themselves, white space,
-    or nothing. A number tells several pieces without any text apart.
+    """Return the spelling of a piece that a line of the vocabulary cannot hold: bytes that are not UTF-8 by themselves,
+    white space, or no text at all. ``number`` distinguishes several pieces without text.
     """
     return f"<0x{content.hex().upper()}{'' if number is None else f'#{number}'}>"
 

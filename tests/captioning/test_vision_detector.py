@@ -14,23 +14,10 @@ from smart_caption_ros.engines import create_engine
 from tests.detection.tiny_detectors import write_yolox
 from tests.frames import blobs
 
-CLASSES = ("cup", "chair", "person")
-
 
 @pytest.fixture(scope="module")
 def captioner(detecting_bundle: Path) -> Captioner:
     return Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", threads=1)
-
-
-def test_objects_are_sorted_by_score_and_inside_the_frame(captioner: Captioner) -> None:
-    objects = captioner.caption(blobs(4)).objects
-    assert objects
-    assert [detected.score for detected in objects] == sorted((detected.score for detected in objects), reverse=True)
-    for detected in objects:
-        left, top, right, bottom = detected.box_xyxy
-        assert 0 <= left < right <= 224
-        assert 0 <= top < bottom <= 224
-        assert detected.score >= 0.2
 
 
 def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> None:
@@ -82,17 +69,12 @@ def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(
     assert fewer == tuple(detected for detected in found if detected.score >= score)
 
 
-def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(tiny_bundle: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest |= {"class_names": list(CLASSES), "detector": {"layout": "vision", "minimum_score": 0.3}}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(bundle_copy: Path) -> None:
+    manifest = json.loads((bundle_copy / "manifest.json").read_text())
+    manifest |= {"class_names": ["cup"], "detector": {"layout": "vision", "minimum_score": 0.3}}
+    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match="no output boxes"):
-        Vision(Bundle.load(copy), create_engine("onnxruntime-cpu"))
-    manifest["class_names"] = []
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match="class_names"):
-        Bundle.load(copy)
+        Vision(Bundle.load(bundle_copy), create_engine("onnxruntime-cpu"))
 
 
 def test_classes_that_do_not_fit_the_graph_are_refused(detecting_bundle: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ def write_again(source: Path, folder: Path, **options: object) -> Bundle:
     """The bundle of ``source``, written to ``folder`` under another name."""
     bundle = Bundle.load(source)
     facts = {**{key: value for key, value in bundle.manifest.items() if key != "files"}, "name": "newer"}
-    graphs = {name: onnx.load(str(source / name)) for name in ("vision.onnx", "captioner.onnx")}
+    graphs = {name: onnx.load_model_from_string(bundle.read_graph(name)) for name in ("vision.onnx", "captioner.onnx")}
     return write_bundle(folder, graphs, bundle.vocabulary, facts, **options)  # type: ignore[arg-type]
 
 
@@ -30,12 +30,6 @@ def test_a_bundle_that_fails_its_check_leaves_the_one_that_it_would_have_replace
         write_again(tiny_bundle, folder, replace=True, check=refuse)
     assert Bundle.load(folder).name == "tiny"
     assert list(tmp_path.iterdir()) == [folder]
-
-
-def test_a_first_bundle_that_fails_its_check_leaves_nothing(tiny_bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(ExportError):
-        write_again(tiny_bundle, tmp_path / "bundle", check=refuse)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_bundle_that_passes_its_check_replaces_the_old_one_and_leaves_nothing_else(

@@ -104,34 +104,21 @@ def eight_bit_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPat
 
 
 @pytest.mark.long
-def test_a_captioner_that_was_trained_in_8_bits_has_a_bundle_in_8_bits_without_trials(
-    eight_bit_checkpoint: Path, tmp_path: Path
+@pytest.mark.parametrize("trained_so", [True, False])
+def test_a_captioner_has_all_layers_in_8_bits_whatever_it_was_trained_in(
+    trained_so: bool, eight_bit_checkpoint: Path, tmp_path: Path
 ) -> None:
+    trained = TrainedCaptioner.load(eight_bit_checkpoint)
+    set_eight_bits(trained.captioner, trained_so)
+    trained.save(tmp_path / "best.safetensors")
     options = ("--precision", "int8", "--beam-size", 2, "--check-images", 4)
-    done = export(eight_bit_checkpoint, tmp_path / "bundle", *options)
+    done = export(tmp_path / "best.safetensors", tmp_path / "bundle", *options)
     assert done.status == 0, done.err
     assert "4 of 4 captions" in done.out
     bundle = Bundle.load(tmp_path / "bundle")
     assert bundle.search.beam_size == 2
     precision = bundle.manifest["precision"]["int8"]
-    assert (precision["weights"], precision["trained"]) == ("7bit", True)
-    assert precision["layers"] == len(precision["int8_layers"]) > 10
-
-
-@pytest.mark.long
-def test_all_layers_of_a_captioner_that_was_trained_in_float_can_be_put_in_8_bits_without_trials(
-    eight_bit_checkpoint: Path, tmp_path: Path
-) -> None:
-    trained = TrainedCaptioner.load(eight_bit_checkpoint)
-    set_eight_bits(trained.captioner, False)
-    path = tmp_path / "float.safetensors"
-    trained.save(path)
-    options = ("--precision", "int8", "--int8-layers", "all", "--beam-size", 2, "--check-images", 4)
-    done = export(path, tmp_path / "bundle", *options)
-    assert done.status == 0, done.err
-    assert "4 of 4 captions" in done.out
-    precision = Bundle.load(tmp_path / "bundle").manifest["precision"]["int8"]
-    assert (precision["weights"], precision["trained"]) == ("7bit", False)
+    assert (precision["weights"], precision["trained"]) == ("7bit", trained_so)
     assert precision["layers"] == len(precision["int8_layers"]) > 10
 
 
@@ -176,8 +163,6 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--int8-layers", "all"), "--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8"),
-        (("--int8-weights", "s8"), "--int8-weights and --int8-layers are for bundles in 8 bits: add --precision int8"),
         (("--max-words", 99), "--max-words must lie between 2 and 54, the longest that this model can say"),
         (("--max-words", 1), "--max-words must lie between 2 and 54"),
         (("--image-size", 100), "--image-size: the size of frames must be a positive multiple of 32, not 100"),
@@ -215,13 +200,6 @@ def test_a_folder_that_is_no_bundle_is_never_replaced(
     (tmp_path / "precious").write_text("thesis")
     assert "not a bundle" in refuse(tiny_checkpoint, tmp_path, "--replace")
     assert (tmp_path / "precious").read_text() == "thesis"
-
-
-def test_other_weights_than_those_of_the_training_are_refused(
-    refuse: Callable[..., str], eight_bit_checkpoint: Path, tmp_path: Path
-) -> None:
-    options = ("--precision", "int8", "--int8-weights", "u8")
-    assert "are in 8 bits, with weights 7bit" in refuse(eight_bit_checkpoint, tmp_path / "bundle", *options)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse: Callable[..., str], tmp_path: Path) -> None:

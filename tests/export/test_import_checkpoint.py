@@ -79,7 +79,7 @@ def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"decoder.layers.1.fc_alpha2.weight": None}, "lacks decoder.layers.1.fc_alpha2.weight"),
+        ({"decoder.layers.1.fc_alpha2.weight": None}, "lack decoder.layers.1.fc_alpha2.weight"),
         ({"decoder.layers.0.enc_att.layer_norm.bias": torch.zeros(33)}, "decoder.layers.0.enc_att.layer_norm.bias has"),
         ({"decoder.layers.0.fc_alpha9.weight": torch.zeros(1)}, "decoder.layers.0.fc_alpha9"),
         ({"encoder.layers.0.mhatt.attention.m_v": torch.zeros(5, 32)}, "encoder.layers.0.mhatt.attention.m_v has"),
@@ -167,10 +167,10 @@ def test_every_name_and_shape_of_a_full_sized_state_dict_is_mapped(
         captioner = FAMILIES[model.family](model.config)
     ours = {name: tensor.shape for name, tensor in captioner.state_dict().items()}
     assert model.family == family
-    assert {parameter.name for parameter in model.parameters.values()} == ours.keys()
-    assert {*model.parameters, *model.ignored} == state.keys()
-    for name, parameter in model.parameters.items():
-        assert state[name].numel() == ours[parameter.name].numel(), name
+    assert {source.ours for source in model.sources} == ours.keys()
+    assert {*(source.theirs for source in model.sources), *model.ignored} == state.keys()
+    for source in model.sources:
+        assert state[source.theirs].numel() == ours[source.ours].numel(), source
     assert model.vocabulary.words[:5] == ("<pad>", "<bos>", "<eos>", "<unk>", "a")
     assert "<space>" in model.vocabulary.words
 
@@ -180,7 +180,7 @@ def test_a_checkpoint_of_a_vision_graphs_tokens_becomes_a_whole_bundle(tiny_bund
     words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(20))))
     sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "memory_slots": 2}
     model = PublishedModel(
-        "m2", M2Config(len(words), 8, **sizes), words, {}, data={"dataset": "coco", "vocabulary": "m2"}
+        "m2", M2Config(len(words), 8, **sizes), words, (), data={"dataset": "coco", "vocabulary": "m2"}
     )
     captioner = FAMILIES["m2"](model.config).eval()
     lender = Bundle.load(tiny_bundle)

@@ -9,9 +9,10 @@ import onnx
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import AutoImageProcessor
 
 from export.import_checkpoint import __main__ as command
-from export.import_checkpoint.model_folder import read_weights
+from export.import_checkpoint.model_folder import GENERATION, PREPROCESSOR, read_weights
 from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
@@ -21,6 +22,12 @@ from tests.published_folders import FORMATS, write_published
 from training.engine.trained_captioner import TrainedCaptioner
 
 AS_PUBLISHED = SearchChoices()
+GENERATION_SETTINGS = {
+    "suppress_tokens": [3], "begin_suppress_tokens": [3], "bad_words_ids": [[3]], "sequence_bias": [[[3], -1.0]],
+    "forced_bos_token_id": 0, "forced_eos_token_id": 2, "force_words_ids": [[3]], "diversity_penalty": 0.5,
+    "renormalize_logits": True, "stop_strings": ["a"], "a_setting_of_tomorrow": 2,
+}  # fmt: skip
+"""Settings of `generate` that change the words, and that no bundle follows."""
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -124,6 +131,46 @@ def quantisable(model: onnx.ModelProto) -> list[str]:
     return [node.name for node in nodes if node.op_type == "MatMul" and node.input[1] in matrices]
 
 
+def with_settings(name: str, **settings: object) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / name
+        before = json.loads(path.read_text()) if path.is_file() else {}
+        path.write_text(json.dumps({**before, **settings}))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"do_normalize": False},
+        {"do_rescale": False},
+        {"do_rescale": False, "do_normalize": False},
+        {"rescale_factor": 1 / 127.5, "image_mean": [1.0, 1.0, 1.0]},
+    ],
+)
+def test_frames_are_those_of_the_published_processor(settings: dict[str, object], tmp_path: Path) -> None:
+    write_published(tmp_path, "git")
+    with_settings("preprocessor_config.json", **settings)(tmp_path)
+    backbone = read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).backbone
+    assert backbone is not None
+    photograph = blobs(1, 60, 80)
+    processor = AutoImageProcessor.from_pretrained(tmp_path, use_fast=False)
+    expected = processor(images=[np.ascontiguousarray(photograph[..., ::-1])], return_tensors="pt")["pixel_values"]
+    found = backbone.normalise(torch.from_numpy(backbone.spec.preprocessing.apply(photograph))[None])
+    assert (found - expected).abs().max() < 1.01 / 255 / min(backbone.spec.std)
+
+
+def test_the_end_token_is_that_of_the_generation_settings(tmp_path: Path) -> None:
+    write_published(tmp_path, "git")
+    end = json.loads((tmp_path / "config.json").read_text())["eos_token_id"]
+    with_settings("config.json", eos_token_id=1)(tmp_path)
+    with_settings("generation_config.json", eos_token_id=[end])(tmp_path)
+    trained = read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED)
+    assert "dog" in trained.vocabulary.words  # id 1 is the dog
+
+
 def without_config(folder: Path) -> None:
     (folder / "config.json").unlink()
 
@@ -185,6 +232,14 @@ def without_processor(folder: Path) -> None:
         (truncated, "is no safetensors file"),
         (without_weights, "has no weights: model.safetensors or pytorch_model.bin"),
         (without_processor, "preprocessor_config.json"),
+        (with_settings(PREPROCESSOR, do_resize=False), "preprocessor_config.json sets do_resize to false"),
+        (with_settings(PREPROCESSOR, do_pad=True), "preprocessor_config.json sets do_pad, which is not known here"),
+        *(
+            (with_settings(GENERATION, **{key: value}), f"generation_config.json has {key} {value}, which the search")
+            for key, value in GENERATION_SETTINGS.items()
+        ),
+        (with_settings("config.json", suppress_tokens=[3]), "config.json has suppress_tokens [3], which the search"),
+        (with_settings(GENERATION, eos_token_id=[3, 4]), "must name one eos_token_id, not [3, 4]"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )

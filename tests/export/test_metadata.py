@@ -5,11 +5,7 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from export.captioner_graph import loop_form, static_form
-from export.passes.float16 import to_float16
-from export.passes.int8 import layers_of, to_int8
 from export.torch_to_onnx import clear_metadata
-from export.trace import TracedCaptioner
 from smart_caption_ros.captioning.bundle import default_bundle_path
 
 
@@ -34,12 +30,6 @@ def test_the_default_bundle_has_none() -> None:
 def test_an_exported_bundle_has_none(exported_bundle: Path) -> None:
     for graph in graphs_of(exported_bundle):
         assert_no_metadata(graph)
-
-
-def test_the_graphs_of_every_precision_have_none(traced: TracedCaptioner) -> None:
-    for precision in (traced, to_float16(traced), to_int8(traced, layers_of(traced), "u8")):
-        assert_no_metadata(loop_form(precision, 4))
-        assert_no_metadata(static_form(precision, 4, 9))
 
 
 def graph_with_metadata() -> onnx.ModelProto:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import BlipForConditionalGeneration, GitForCausalLM, PreTrainedModel
 
-from export.import_checkpoint.text_decoders import PublishedCaptioner, published_captioner, special_ids
+from export.import_checkpoint.text_decoders import TextDecoder, read_text_decoder, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.published_captioners import FRAME, UNKNOWN, WORDS, image_tokens, published, with_captions_that_end
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
@@ -32,7 +32,7 @@ class Case:
         order = [*ids, UNKNOWN, *(word for word in range(WORDS) if word not in (*ids, UNKNOWN))]
         self.order = torch.tensor(order)
         self.end = ids.end
-        self.imported: PublishedCaptioner = published_captioner(config, self.model.state_dict(), order, self.prompt)
+        self.imported: TextDecoder = read_text_decoder(config, self.model.state_dict(), order, self.prompt)
         self.pixels = torch.randn(IMAGES, 3, FRAME, FRAME, generator=torch.Generator().manual_seed(2)) * 3
 
     def search(self, **settings: Any) -> Hypotheses:

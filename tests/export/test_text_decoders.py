@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from export.import_checkpoint.published import ImportCheckpointError
-from export.import_checkpoint.text_decoders import PublishedCaptioner, SpecialIds, published_captioner, special_ids
+from export.import_checkpoint.text_decoders import SpecialIds, TextDecoder, read_text_decoder, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.published_captioners import FULL_SIZE, TINY, UNKNOWN, image_tokens, published, published_logits
 from training.engine.trained_captioner import TrainedCaptioner
@@ -26,9 +26,9 @@ def order_of(config: dict[str, Any], words: int) -> list[int]:
     return [*special, *(word for word in range(words) if word not in special)]
 
 
-def imported(config: dict[str, Any], state: State, prompt: list[int] | None = None) -> PublishedCaptioner:
+def imported(config: dict[str, Any], state: State, prompt: list[int] | None = None) -> TextDecoder:
     words = config.get("vocab_size") or config.get("text_config", config.get("decoder", {}))["vocab_size"]
-    return published_captioner(config, state, order_of(config, words), prompt or ())
+    return read_text_decoder(config, state, order_of(config, words), prompt or ())
 
 
 def assert_same_logits(name: str, prompt: list[int], *, full_size: bool = False) -> None:
@@ -133,7 +133,7 @@ def with_option(name: str, value: object) -> Callable[[dict[str, Any], State], N
         (with_option("position_embedding_type", "relative_key"), "position_embedding_type is relative_key"),
         (with_option("architectures", ["LlavaForConditionalGeneration"]), "LlavaForConditionalGeneration; known are"),
         (with_option("architectures", None), "the architecture is none"),
-        (with_option("eos_token_id", None), "does not say eos_token_id"),
+        (with_option("eos_token_id", None), "must name one eos_token_id"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_name(

@@ -5,7 +5,7 @@ Tokens are ``last_hidden_state``: a pooled head is not part of the backbone.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -231,7 +231,7 @@ def _read_processor(
     switches = {name: getattr(processor, name, None) for name in dir(processor) if name.startswith("do_")}
     if unknown := sorted(name for name, value in switches.items() if value and name not in _SWITCHES):
         raise BackboneError(f"{where}: preprocessor_config.json sets {unknown[0]}, which is not known here")
-    if switches.get("do_resize") is False:
+    if not switches.get("do_resize", True):
         raise BackboneError(f"{where}: preprocessor_config.json sets do_resize to false; frames have one size here")
     size, crop = dict(processor.size), dict(getattr(processor, "crop_size", None) or {})
     shorter = size.get("shortest_edge")
@@ -246,8 +246,13 @@ def _read_processor(
     largest = 255 * (processor.rescale_factor if switches.get("do_rescale", True) else 1.0)
     normalises = switches.get("do_normalize", True)
     mean, std = (processor.image_mean, processor.image_std) if normalises else ((0.0,) * 3, (1.0,) * 3)
-    channels = tuple(value / largest for value in mean), tuple(value / largest for value in std)
-    return preprocessing, *channels
+    return preprocessing, _of_unit_range(mean, largest), _of_unit_range(std, largest)
+
+
+def _of_unit_range(channels: Iterable[float], largest: float) -> tuple[float, float, float]:
+    """Divide the values of three channels by that of the brightest pixel."""
+    red, green, blue = (float(value) / largest for value in channels)
+    return red, green, blue
 
 
 def _reading_failed(where: str, is_folder: bool, error: Exception) -> str:

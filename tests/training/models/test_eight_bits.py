@@ -123,12 +123,12 @@ def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family
     set_eight_bits(captioner, True)
     assert sum(1 for layer in captioner.modules() if isinstance(layer, EightBitLinear)) == trained
     traced = trace_captioner(captioner, Search(3))
-    choice = as_computed(traced, captioner, trained=True)
-    assert choice.report()["trained"] is True
-    assert 0 < len(choice.chosen.layers) <= len(layers_of(traced))
+    eight_bits = as_computed(traced, captioner, trained=True)
+    assert eight_bits.report()["trained"] is True
+    assert 0 < len(eight_bits.layers) <= len(layers_of(traced))
     # The cells of an LSTM stay. Both graphs have GIT's layers, and its table of words is also the projection.
-    assert bool(layers_of(choice.traced)) == (family == "up_down")
-    session = session_of(loop_form(choice.traced, MAX_WORDS))
+    assert bool(layers_of(eight_bits.traced)) == (family == "up_down")
+    session = session_of(loop_form(eight_bits.traced, MAX_WORDS))
     for seed in range(8):
         visual = tiny_visual(1, 6, seed=seed)
         found = run(session, visual)

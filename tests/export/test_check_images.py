@@ -7,8 +7,7 @@ import cv2
 import pytest
 
 from export.bundle import ExportError
-from export.calibration import Photographs
-from smart_caption_ros.imaging.preprocessing import Preprocessing
+from export.check_images import CheckImages
 from tests.export.command import export
 from tests.frames import blobs
 
@@ -24,24 +23,23 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_photographs_of_a_folder_are_read_at_any_size(folder: Path) -> None:
-    photographs = Photographs.find(folder, RECORD)
+    photographs = CheckImages.find(folder, RECORD)
     assert [image.shape for image in photographs.read(5)] == [(40, 60, 3), (90, 30, 3)]
-    assert photographs.frames(photographs.names, Preprocessing(32, 24)).shape == (2, 24, 32, 3)
 
 
 def test_without_the_runs_data_the_frames_that_ship_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMART_CAPTION_DATA", str(tmp_path))
-    photographs = Photographs.find(None, RECORD)
+    photographs = CheckImages.find(None, RECORD)
     assert photographs.description == "frames that ship"
     assert len(photographs.read(3)) == 3
 
 
 def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="has no photographs"):
-        Photographs.find(tmp_path / "nothing", RECORD)
+        CheckImages.find(tmp_path / "nothing", RECORD)
     (folder / "broken.jpg").write_bytes(b"no image")
     with pytest.raises(ExportError, match=r"broken\.jpg"):
-        Photographs.find(folder, RECORD).read(5)
+        CheckImages.find(folder, RECORD).read(5)
 
 
 @pytest.mark.long
