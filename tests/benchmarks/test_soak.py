@@ -37,7 +37,7 @@ def short_soak(node: NodeSettings, seconds: float, compressed: bool = False) -> 
 @pytest.mark.long
 @pytest.mark.parametrize("compressed", [False, True])
 def test_the_node_passes_a_short_soak(node: NodeSettings, compressed: bool, tmp_path: Path) -> None:
-    result = run_soak(short_soak(node, 9.0, compressed), tmp_path)
+    result = run_soak(short_soak(node, 6.0, compressed), tmp_path)
     assert result["problems"] == []
     assert result["captions_by_status"]["ok"] > 0
     assert result["captions_by_status"]["error"] > 0
