@@ -24,32 +24,26 @@ import numpy as np
 import typer
 
 from benchmarks.environment import describe_environment, report
-from smart_caption_ros.caption_log import (
-    CaptionLog,
-    CaptionLogError,
-    LoggedCaption,
-    LoggedNoun,
-    LoggedObject,
-    LoggedPose,
-    LogReader,
-    Near,
-    Query,
-)
+from smart_caption_ros.caption_log import CaptionLog, CaptionLogError, LogReader, Near, Query
+from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.captioning.bundle import default_bundle_path
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
+from smart_caption_ros.record import CaptionRecord, Pose
 from training.command_line import JsonOption, run_command
 
 CAMERAS = (("robot1", "front"), ("robot1", "rear"), ("robot2", "front"), ("robot2", "arm"))
 CAMERA_SHARES = (0.45, 0.25, 0.295, 0.005)
 ROOMS_X, ROOMS_Y, ROOM_M = 8, 5, 6.0
 PERIOD_MS = 3000
+BOX = (1.0, 2.0, 30.0, 40.0)
 CHUNK = 20_000
 EVERYWHERE = 50
 """Words before this rank are seen in all rooms."""
 START_MS = 1_750_000_000_000
 
 
-def generate(rows: int, words: list[str], seed: int) -> Iterator[list[LoggedCaption]]:
+def generate(rows: int, words: list[str], seed: int) -> Iterator[list[CaptionRecord]]:
     """Yield rows in chunks, in the order of time."""
     random = np.random.default_rng(seed)
     probabilities = 1 / np.arange(1, len(words) + 1)
@@ -78,23 +72,30 @@ def generate(rows: int, words: list[str], seed: int) -> Iterator[list[LoggedCapt
             said = [words[index] for index in ids[row, : lengths[row]]]
             stamp_ns = int(times[row]) * 1_000_000
             robot, camera = CAMERAS[cameras[row]]
-            objects = tuple(LoggedObject(word, 0.5, (1.0, 2.0, 30.0, 40.0)) for word in said[1:3])
-            nouns = (LoggedNoun(said[1], True), LoggedNoun(said[-1], False))
-            pose = LoggedPose("map", (float(xs[row]), float(ys[row]), 0.0), (0.0, 0.0, 0.0, 1.0))
+            caption = Caption(
+                text=" ".join(said),
+                words=tuple(Word(word, -0.5, BOX) for word in said),
+                score=-5.0,
+                confidence=0.5,
+                alternatives=(),
+                timing=Timing(0.0, 0.0, 0.0, 0.0, len(said) + 1),
+                image_size=(640, 480),
+                model="default",
+                engine="onnxruntime",
+                objects=tuple(DetectedObject(word, 0, 0.5, BOX) for word in said[1:3]),
+            )
+            last = len(said) - 1
+            nouns = (GroundedNoun(said[1], said[1], 1, 0, 1.0), GroundedNoun(said[-1], said[-1], last, None, 0.0))
             chunk.append(
-                LoggedCaption(
-                    stamp_ns=stamp_ns,
-                    wall_time_ns=stamp_ns + 100_000_000,
+                CaptionRecord.of(
+                    caption,
+                    Grounding(nouns, 0.5, 0.5, (), (), (), 0.0),
                     robot=robot,
                     camera=camera,
-                    text=" ".join(said),
+                    stamp_ns=stamp_ns,
+                    received_s=stamp_ns / 1e9 + 0.1,
                     frame_id=f"{camera}_optical_frame",
-                    score=-5.0,
-                    model="default",
-                    objects=objects,
-                    nouns=nouns,
-                    coverage=0.5,
-                    pose=pose,
+                    pose=Pose("map", (float(xs[row]), float(ys[row]), 0.0), (0.0, 0.0, 0.0, 1.0)),
                 )
             )
         yield chunk
@@ -143,7 +144,8 @@ def build(path: Path, rows: int, words: list[str], seed: int) -> float:
     with CaptionLog(path) as log:
         for chunk in generate(rows, words, seed):
             started = time.process_time()
-            written += log.add(chunk)[0]
+            log.add(chunk)
+            written += len(chunk)
             cpu_s += time.process_time() - started
             _show(written)
     rate = written / cpu_s

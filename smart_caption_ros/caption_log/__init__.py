@@ -4,20 +4,8 @@
 """
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import LoggedCaption, LoggedNoun, LoggedObject, LoggedPose
-from smart_caption_ros.caption_log.search import LogReader, Match, Near, Query
+from smart_caption_ros.caption_log.row import LogRow
+from smart_caption_ros.caption_log.search import Highlights, LogReader, Near, Query
 from smart_caption_ros.caption_log.store import Bounds, CaptionLog
 
-__all__ = [
-    "Bounds",
-    "CaptionLog",
-    "CaptionLogError",
-    "LogReader",
-    "LoggedCaption",
-    "LoggedNoun",
-    "LoggedObject",
-    "LoggedPose",
-    "Match",
-    "Near",
-    "Query",
-]
+__all__ = ["Bounds", "CaptionLog", "CaptionLogError", "Highlights", "LogReader", "LogRow", "Near", "Query"]

@@ -14,33 +14,24 @@ from smart_caption_ros.caption_log.errors import CaptionLogError
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
 
-VERSION = 4
-"""`PRAGMA user_version` of the logs that this program writes."""
+VERSION = 5
+"""`PRAGMA user_version` of a log; files of other versions are refused."""
 
 _TABLES = """
     -- id: time of the image in milliseconds since 1970, moved to the next free one: the order of the rows is that of
     -- time, and a search since a time is a range of ids.
     CREATE TABLE caption (
         id INTEGER PRIMARY KEY,
-        stamp_ns INTEGER NOT NULL,      -- of the image's header; 0 without one
-        wall_time_ns INTEGER NOT NULL,  -- when the caption was received
+        sequence INTEGER NOT NULL UNIQUE,  -- order in which the rows were written, and are deleted
+        written_ms INTEGER NOT NULL,       -- when that was, milliseconds since 1970
+        time_ns INTEGER NOT NULL,          -- of the image
         robot TEXT NOT NULL,
         camera TEXT NOT NULL,
-        frame_id TEXT NOT NULL,         -- of the image's header
-        text TEXT NOT NULL,
-        score REAL,
-        status TEXT NOT NULL,
-        model TEXT NOT NULL,
-        objects TEXT NOT NULL,          -- JSON: [[class, score, [x1, y1, x2, y2]], ...]
-        nouns TEXT NOT NULL,            -- JSON: [[lemma, supported, first word, words, object], ...]
-        coverage REAL,
-        confidence REAL,
-        calibrated_confidence REAL,
-        image_width INTEGER,            -- of the source image in pixels, to which the boxes belong
-        image_height INTEGER,
-        pose_frame TEXT,                -- NULL without a pose
-        x REAL, y REAL, z REAL, qx REAL, qy REAL, qz REAL, qw REAL,
-        search_terms TEXT NOT NULL      -- lemmas of the nouns and classes of the objects, found beside the text
+        text TEXT NOT NULL,                -- with a zero-width space between letters of scripts that have no spaces
+        search_terms TEXT NOT NULL,        -- lemmas of the nouns and classes of the objects, found beside the text
+        pose_frame TEXT,                   -- NULL without a pose
+        x REAL, y REAL, z REAL,
+        record TEXT NOT NULL               -- JSON of the caption record
     );
     -- Apart from the captions, so that reading captions reads no pictures.
     CREATE TABLE picture (id INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
@@ -48,28 +39,20 @@ _TABLES = """
     CREATE TABLE origin (
         robot TEXT NOT NULL,
         camera TEXT NOT NULL,
-        pose_frame TEXT NOT NULL,       -- empty for captions without a pose
+        pose_frame TEXT NOT NULL,          -- empty for captions without a pose
         captions INTEGER NOT NULL,
         PRIMARY KEY (robot, camera, pose_frame)
     ) WITHOUT ROWID;
-"""
-_INDEXES = """
-    -- Stems of English words ("cups" finds "cup"), in lower case and without accents.
+    -- Stems of English words ("cups" finds "cup"), in lower case and without accents; marks belong to their letters.
     CREATE VIRTUAL TABLE caption_search USING fts5(
-        text, search_terms, camera, robot, content='caption', content_rowid='id',
-        tokenize='porter unicode61 remove_diacritics 2'
-    );
-    -- Words as they are, for searches by the beginning of a word: "play" begins "playground", and its stem is "plai".
-    CREATE VIRTUAL TABLE caption_words USING fts5(
-        text, search_terms, content='caption', content_rowid='id', tokenize='unicode61 remove_diacritics 2',
-        prefix='2 3'
+        text, search_terms, camera, robot, content='caption', content_rowid='id', prefix='2',
+        tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
     );
     -- Positions of the robot in metres, of whatever frame.
     CREATE VIRTUAL TABLE place USING rtree(id, x0, x1, y0, y1);
     CREATE TRIGGER caption_inserted AFTER INSERT ON caption BEGIN
         INSERT INTO caption_search(rowid, text, search_terms, camera, robot)
             VALUES (new.id, new.text, new.search_terms, new.camera, new.robot);
-        INSERT INTO caption_words(rowid, text, search_terms) VALUES (new.id, new.text, new.search_terms);
         INSERT INTO place SELECT new.id, new.x, new.x, new.y, new.y WHERE new.pose_frame IS NOT NULL;
         INSERT INTO origin VALUES (new.robot, new.camera, coalesce(new.pose_frame, ''), 1)
             ON CONFLICT DO UPDATE SET captions = captions + 1;
@@ -77,8 +60,6 @@ _INDEXES = """
     CREATE TRIGGER caption_deleted AFTER DELETE ON caption BEGIN
         INSERT INTO caption_search(caption_search, rowid, text, search_terms, camera, robot)
             VALUES ('delete', old.id, old.text, old.search_terms, old.camera, old.robot);
-        INSERT INTO caption_words(caption_words, rowid, text, search_terms)
-            VALUES ('delete', old.id, old.text, old.search_terms);
         DELETE FROM place WHERE id = old.id;
         DELETE FROM picture WHERE id = old.id;
         UPDATE origin SET captions = captions - 1
@@ -87,33 +68,6 @@ _INDEXES = """
             AND robot = old.robot AND camera = old.camera AND pose_frame = coalesce(old.pose_frame, '');
     END;
 """
-_FROM_3 = "ALTER TABLE caption ADD COLUMN calibrated_confidence REAL;"
-# Version 2 had no confidence and no size of the image, and nothing but lemma and support of a noun.
-_FROM_2 = f"""
-    ALTER TABLE caption ADD COLUMN confidence REAL;
-    ALTER TABLE caption ADD COLUMN image_width INTEGER;
-    ALTER TABLE caption ADD COLUMN image_height INTEGER;
-    {_FROM_3}
-"""
-_LIFTS = {
-    0: _TABLES + _INDEXES,  # an empty file
-    # Version 1 found cameras, robots and places by words in a column of tags.
-    1: f"""
-    DROP TRIGGER caption_inserted;
-    DROP TRIGGER caption_deleted;
-    DROP TABLE caption_search;
-    ALTER TABLE caption DROP COLUMN tags;
-    ALTER TABLE caption RENAME COLUMN things TO search_terms;
-    {_INDEXES}
-    INSERT INTO caption_search(caption_search) VALUES ('rebuild');
-    INSERT INTO caption_words(caption_words) VALUES ('rebuild');
-    INSERT INTO place SELECT id, x, x, y, y FROM caption WHERE pose_frame IS NOT NULL;
-    {_FROM_2}
-    """,
-    2: _FROM_2,
-    3: _FROM_3,
-}
-"""SQL that lifts a file of a version to the present one."""
 
 BUSY_TIMEOUT_S = 5.0
 _JOURNAL_BYTES = 4 << 20  # the write-ahead log is cut to this size after it was copied into the file
@@ -129,14 +83,15 @@ def default_log_path() -> Path:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a log, or create it with its folder; lift one of an older version to the present one.
+    """Open a log, or create it with its folder.
 
     Several processes may write to one log: SQLite lets one after the other.
 
     Raises:
-        CaptionLogError: the file is something else, of a newer version, or cannot be written; one sentence.
+        CaptionLogError: the file is something else, of another version, or cannot be written; one sentence.
     """
-    path = path.expanduser()
+    # Absolute, because SQLite reads "file:name" and ":memory:" in a way of its own.
+    path = path.expanduser().absolute()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -153,8 +108,8 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             # After the end of a process nothing is lost; after a loss of power, the last captions may be.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
-            if version < VERSION:
-                _lift(connection, path)
+            if version == 0:
+                _create_tables(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -168,8 +123,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         CaptionLogError: there is no such file, or it is something else or of another version; one sentence.
     """
     path = path.expanduser()
-    if not path.is_file():
+    if not path.exists():
         raise CaptionLogError(f"{path}: there is no such log; `smart-caption log record` or caption_log_node writes it")
+    if not path.is_file():
+        raise CaptionLogError(f"{path} is not a caption log: it is not a file")
     address = f"{path.resolve().as_uri()}?mode=ro"
     with _errors_named(path):
         connection = sqlite3.connect(
@@ -187,11 +144,6 @@ def open_to_read(path: Path) -> sqlite3.Connection:
                 version = _checked_version(connection, path)
             if version == 0:
                 raise CaptionLogError(f"{path} is not a caption log: it has no tables")
-            if version < VERSION:
-                raise CaptionLogError(
-                    f"{path} has version {version}, this program reads version {VERSION}: start the writer once, "
-                    "which lifts the log to the new version"
-                )
         except BaseException:
             connection.close()
             raise
@@ -206,10 +158,10 @@ def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise CaptionLogError(f"{path} is an SQLite database of another program, not a caption log")
-    if version > VERSION:
+    if application == APPLICATION_ID and version != VERSION:
         raise CaptionLogError(
-            f"{path} has version {version}, this program knows versions up to {VERSION}: "
-            "update smart_caption_ros, or name another file"
+            f"{path} has version {version} and this program knows {VERSION}: read it with the program that wrote it, "
+            "and name another file here"
         )
     return int(version)
 
@@ -240,8 +192,8 @@ def _set_wal(connection: sqlite3.Connection) -> str:
     raise AssertionError("unreachable")
 
 
-def _lift(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file to the present version in one transaction, so that it has either version and nothing in between."""
+def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Make an empty file a log in one transaction, so that it is one or the other."""
     options = {option for (option,) in connection.execute("PRAGMA compile_options")}
     if missing := {"ENABLE_FTS5", "ENABLE_RTREE"} - options:
         raise CaptionLogError(
@@ -250,11 +202,11 @@ def _lift(connection: sqlite3.Connection, path: Path) -> None:
         )
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _checked_version(connection, path)  # another process may have done it meanwhile
-        for statement in _statements(_LIFTS.get(version, "")):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        if _checked_version(connection, path) == 0:  # else another process has done it meanwhile
+            for statement in _statements(_TABLES):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption, one_line
+from smart_caption_ros.caption_log.row import NS_PER_MS, LogRow, one_line
 from smart_caption_ros.caption_log.schema import open_to_read
+from smart_caption_ros.caption_log.words import MARKS, SearchWords, begins, marked_characters, quoted
 
 NEWEST, BEST = "newest", "best"
 ORDERS = (NEWEST, BEST)
 MAX_LIMIT = 100_000
 BEST_OF = 1000
 """Number of newest matching rows that are ranked when the order is "best"."""
-MAX_WORDS = 32
 
-_NS_PER_MS = 1_000_000
 _LOWEST_ID, _HIGHEST_ID = -(2**63), 2**63 - 1
 _STEPS_BETWEEN_CLOCKS = 10_000
 _ROWS_AT_ONCE = 500
-_MARKS = ("\x01", "\x02")  # texts of the log have no control characters
-_COLUMNS = ", ".join(f"caption.{name}" for name in COLUMNS)
-_PART = re.compile(r'"([^"]*)"?|(\S+)')
+_COLUMNS = "caption.id, caption.time_ns, caption.record"
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Match:
+class Highlights:
     """Why a row was found.
 
     Attributes:
@@ -156,6 +154,7 @@ class LogReader:
         """
         self.path = path.expanduser()
         self._connection = open_to_read(path)
+        self._connection.create_function("begins", 2, begins, deterministic=True)
 
     def __enter__(self) -> LogReader:
         return self
@@ -169,13 +168,27 @@ class LogReader:
         """Close the file."""
         self._connection.close()
 
-    def overview(self) -> Overview:
-        """Count the rows."""
-        origins = self._rows("SELECT robot, camera, pose_frame, captions FROM origin ORDER BY robot, camera")
-        first, last = self._rows("SELECT (SELECT min(id) FROM caption), (SELECT max(id) FROM caption)")[0]
-        return Overview(tuple(Origin(*row) for row in origins), first, last)
+    def overview(self, query: Query | None = None) -> Overview:
+        """Count the captions that match, whatever the limit of the query; all of them without a query.
 
-    def find(self, query: Query, *, with_pictures: bool = False, timeout_s: float = math.inf) -> list[LoggedCaption]:
+        Raises:
+            CaptionLogError: see :meth:`find`.
+        """
+        if query is None or query == Query(limit=query.limit, order=query.order):
+            origins = self._rows("SELECT robot, camera, pose_frame, captions FROM origin ORDER BY robot, camera")
+            first, last = self._rows("SELECT (SELECT min(id) FROM caption), (SELECT max(id) FROM caption)")[0]
+            return Overview(tuple(Origin(*row) for row in origins), first, last)
+        source, values = self._source(query, SearchWords(query.words).expressions())
+        found = self._rows(
+            "SELECT caption.robot, caption.camera, coalesce(pose_frame, ''), count(*), min(caption.id), "
+            f"max(caption.id) FROM {source} GROUP BY 1, 2, 3 ORDER BY 1, 2",
+            values,
+        )
+        times = [ms for *_, first, last in found for ms in (first, last)]
+        origins = [Origin(*row[:4]) for row in found]
+        return Overview(tuple(origins), min(times, default=None), max(times, default=None))
+
+    def find(self, query: Query, *, with_pictures: bool = False, timeout_s: float = math.inf) -> list[LogRow]:
         """Return the captions that match, in the order of the query.
 
         Args:
@@ -187,40 +200,39 @@ class LogReader:
             CaptionLogError: the query contradicts itself or the log, the log is damaged, or the time is over.
         """
         statement, values = self._statement(query)
-        rows = [self._row(row[: len(COLUMNS)]) for row in self._rows(statement, values, timeout_s)]
-        return [self._with_picture(row) for row in rows] if with_pictures else rows
+        return [self._row(*values, with_picture=with_pictures) for values in self._rows(statement, values, timeout_s)]
 
-    def row(self, number: int) -> LoggedCaption | None:
+    def row(self, number: int) -> LogRow | None:
         """Return a row with its picture; None if there is none of this id."""
         if abs(number) > _HIGHEST_ID:
             return None
         rows = self._rows(f"SELECT {_COLUMNS} FROM caption WHERE id = ?", (number,))
-        return self._with_picture(self._row(rows[0])) if rows else None
+        return self._row(*rows[0], with_picture=True) if rows else None
 
-    def with_pictures(self, rows: Sequence[LoggedCaption]) -> frozenset[int]:
+    def with_pictures(self, rows: Sequence[LogRow]) -> frozenset[int]:
         """Return the ids of those rows that have a picture, without reading it."""
         ids = [row.id for row in rows]
         found = self._rows(f"SELECT id FROM picture WHERE id IN ({_places(ids)})", ids)
         return frozenset(number for (number,) in found)
 
-    def matches(self, query: Query, rows: Sequence[LoggedCaption]) -> list[Match]:
+    def highlights(self, query: Query, rows: Sequence[LogRow]) -> list[Highlights]:
         """Return why each of the rows that a query has found matches."""
-        stems, beginnings = _match_expressions(query.words, side_by_side=False)
-        marked: dict[int | None, list[tuple[str, str]]] = {row.id: [] for row in rows}
-        for table, expressions in (("caption_search", stems), ("caption_words", beginnings)):
-            for start in range(0, len(rows) if expressions else 0, _ROWS_AT_ONCE):
-                ids = [row.id or 0 for row in rows[start : start + _ROWS_AT_ONCE]]
-                # One pass over what the search has read, too; reading the index for each row takes ten times as long.
-                statement = (
-                    f"SELECT rowid, highlight({table}, 0, ?, ?), highlight({table}, 1, ?, ?) FROM {table} "
-                    f"WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? AND +rowid IN ({_places(ids)})"
-                )
-                values = (*_MARKS, *_MARKS, " AND ".join(expressions), min(ids), max(ids), *ids)
-                for number, text, terms in self._rows(statement, values):
-                    marked[number].append((text, terms))
-        return [_match(row, marked[row.id]) for row in rows]
+        words = SearchWords(query.words)
+        marked: dict[int, tuple[str, str]] = {}
+        expression = " AND ".join(words.expressions()[: len(words.phrases)])
+        for start in range(0, len(rows) if expression else 0, _ROWS_AT_ONCE):
+            ids = [row.id for row in rows[start : start + _ROWS_AT_ONCE]]
+            # One pass over what the search has read, too; reading the index for each row takes ten times as long.
+            statement = (
+                "SELECT rowid, highlight(caption_search, 0, ?, ?), highlight(caption_search, 1, ?, ?) "
+                "FROM caption_search WHERE caption_search MATCH ? AND rowid BETWEEN ? AND ? "
+                f"AND +rowid IN ({_places(ids)})"
+            )
+            values = (*MARKS, *MARKS, expression, min(ids), max(ids), *ids)
+            marked |= {number: (text, terms) for number, text, terms in self._rows(statement, values)}
+        return [_highlights(row, words, marked.get(row.id)) for row in rows]
 
-    def all_rows(self) -> Iterator[LoggedCaption]:
+    def all_rows(self) -> Iterator[LogRow]:
         """Yield all rows with their pictures, the oldest first.
 
         Raises:
@@ -230,19 +242,33 @@ class LogReader:
             f"SELECT {_COLUMNS}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id ORDER BY caption.id"
         )
         try:
-            for *values, picture in self._connection.execute(statement):
-                yield self._row(values, picture)
+            for values in self._connection.execute(statement):
+                yield self._row(*values)
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
 
     def _statement(self, query: Query) -> tuple[str, list[object]]:
         """Translate a query to SQL and the values of its parameters.
 
-        The rows are read from the newest one backwards, from an index if there are words, a camera or a robot, and
-        reading stops at the limit.
+        The rows are read from the newest one backwards, and reading stops at the limit.
         """
         is_best = query.order == BEST
-        stems, beginnings = _match_expressions(query.words, side_by_side=is_best)
+        expressions = SearchWords(query.words).expressions(side_by_side=is_best)
+        source, values = self._source(query, expressions)
+        key = "caption_search.rowid" if source.startswith("caption_search") else "caption.id"
+        statement = f"FROM {source} ORDER BY {key} DESC LIMIT ?"
+        if not (is_best and expressions):
+            return f"SELECT {_COLUMNS} {statement}", [*values, query.limit]
+        newest = f"SELECT {_COLUMNS}, bm25(caption_search) AS relevance {statement}"
+        ranked = f"SELECT id, time_ns, record FROM ({newest}) ORDER BY relevance, id DESC LIMIT ?"
+        return ranked, [*values, BEST_OF, query.limit]
+
+    def _source(self, query: Query, expressions: Sequence[str]) -> tuple[str, list[object]]:
+        """Return the tables and the conditions of a query, and their values.
+
+        The rows are read from the index if there are words, a camera or a robot.
+        """
+        matches = list(expressions)
         conditions: list[str] = []
         values: list[object] = []
         for column, given in (("camera", query.camera), ("robot", query.robot)):
@@ -250,32 +276,23 @@ class LogReader:
                 conditions.append(f"caption.{column} = ?")
                 values.append(name)
                 if any(map(str.isalnum, name)):  # the index has no words of other names
-                    stems.append(f"{column} : {_quoted(name)}")
+                    matches.append(f"{column} : {quoted(name)}")
         if query.near is not None:
             self._add_place(query.near, conditions, values)
-        table, expression = "caption", " AND ".join(stems)
-        if stems and beginnings:
-            # The plus sign keeps SQLite from reading these rows first, which may be many, and sorting them.
-            conditions.append("+caption.id IN (SELECT rowid FROM caption_words WHERE caption_words MATCH ?)")
-            values.append(" AND ".join(beginnings))
-        elif beginnings:
-            expression = " AND ".join(beginnings)
         source, key = "caption", "caption.id"
-        if expression:
-            table = "caption_search" if stems else "caption_words"
-            key = f"{table}.rowid"
+        if matches:
+            key = "caption_search.rowid"
             # A cross join keeps SQLite from turning the order of the tables around.
-            source = f"{table} CROSS JOIN caption ON caption.id = {key}"
-            conditions.append(f"{table} MATCH ?")
-            values.append(expression)
+            source = f"caption_search CROSS JOIN caption ON caption.id = {key}"
+            conditions.append("caption_search MATCH ?")
+            values.append(" AND ".join(matches))
+        for beginning in SearchWords(query.words).beginnings:
+            conditions.append("begins(caption.text || ' ' || caption.search_terms, ?)")
+            values.append(" ".join(beginning))
         conditions.append(f"{key} BETWEEN ? AND ?")
-        values.append(_LOWEST_ID if query.since_ns is None else -(-query.since_ns // _NS_PER_MS))
-        values.append(_HIGHEST_ID if query.until_ns is None else query.until_ns // _NS_PER_MS)
-        statement = f"FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {key} DESC LIMIT ?"
-        if not (is_best and expression):
-            return f"SELECT {_COLUMNS} {statement}", [*values, query.limit]
-        newest = f"SELECT {_COLUMNS}, bm25({table}) AS relevance {statement}"
-        return f"SELECT * FROM ({newest}) ORDER BY relevance, id DESC LIMIT ?", [*values, BEST_OF, query.limit]
+        values.append(_LOWEST_ID if query.since_ns is None else -(-query.since_ns // NS_PER_MS))
+        values.append(_HIGHEST_ID if query.until_ns is None else query.until_ns // NS_PER_MS)
+        return f"{source} WHERE {' AND '.join(conditions)}", values
 
     def _add_place(self, near: Near, conditions: list[str], values: list[object]) -> None:
         """Append the conditions for a place: its square in the R*Tree, the frame, and the exact distance."""
@@ -299,15 +316,17 @@ class LogReader:
             raise CaptionLogError(f"the poses are in several frames, name one of them: {', '.join(frames)}")
         return frames[0]
 
-    def _row(self, values: Sequence[Any], picture: bytes | None = None) -> LoggedCaption:
+    def _row(
+        self, number: int, time_ns: int, record: str, picture: bytes | None = None, *, with_picture: bool = False
+    ) -> LogRow:
+        if with_picture:
+            ((picture,),) = self._rows("SELECT jpeg FROM picture WHERE id = ?", (number,)) or [(None,)]
         try:
-            return LoggedCaption.from_values(values, picture)
-        except ValueError as error:
-            raise CaptionLogError(f"the caption {values[0]} in {self.path} is damaged: {error}") from error
-
-    def _with_picture(self, row: LoggedCaption) -> LoggedCaption:
-        pictures = self._rows("SELECT jpeg FROM picture WHERE id = ?", (row.id,))
-        return replace(row, picture=pictures[0][0]) if pictures else row
+            row = LogRow(number, time_ns, json.loads(record), picture)
+            _ = row.text, row.camera, row.robot, row.pose, row.search_terms
+        except (ValueError, KeyError, TypeError) as error:
+            raise CaptionLogError(f"the caption {number} in {self.path} is damaged: {error}") from error
+        return row
 
     def _rows(
         self, statement: str, values: Iterable[object] = (), timeout_s: float = math.inf
@@ -337,77 +356,28 @@ def _places(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
-def _match(row: LoggedCaption, marked: Sequence[tuple[str, str]]) -> Match:
-    """Translate what `highlight` returned for the text and for the search terms of a row, once for each index."""
-    in_text = _marked_characters(len(row.text), [text for text, _ in marked])
-    pieces = groupby(zip(row.text, in_text, strict=True), key=lambda character: character[1])
-    text = tuple(("".join(letter for letter, _ in letters), is_match) for is_match, letters in pieces)
-    in_terms = _marked_characters(len(" ".join(row.search_terms)), [terms for _, terms in marked])
+def _highlights(row: LogRow, words: SearchWords, marked: tuple[str, str] | None) -> Highlights:
+    """Translate what `highlight` returned for the text and for the search terms of a row."""
+    text, joined = row.text, " ".join(row.search_terms)
+    in_text = marked_characters(text, [] if marked is None else [marked[0]])
+    in_terms = marked_characters(joined, [] if marked is None else [marked[1]])
+    words.mark_beginnings(text, in_text)
+    words.mark_beginnings(joined, in_terms)
+    pieces = groupby(zip(text, in_text, strict=True), key=lambda character: character[1])
     found, start = set(), 0
     for term in row.search_terms:
         if any(in_terms[start : start + len(term)]):
             found.add(term)
         start += len(term) + 1
-    classes = dict.fromkeys(item.class_name for item in row.objects)
-    words = [any(is_marked for _, is_marked in letters) for letters in _words(row.text, in_text)]
-    nouns = dict.fromkeys(
-        noun.lemma
-        for noun in row.nouns
-        if noun.word_index is None or not any(words[noun.word_index : noun.word_index + noun.word_count])
+    nouns = (noun["lemma"] for noun in row.values["nouns"] if not _is_marked(noun["noun"], text, in_text))
+    return Highlights(
+        tuple(("".join(letter for letter, _ in letters), is_match) for is_match, letters in pieces),
+        tuple(filter(found.__contains__, dict.fromkeys(nouns))),
+        tuple(filter(found.__contains__, row.classes)),
     )
-    return Match(text, tuple(filter(found.__contains__, nouns)), tuple(filter(found.__contains__, classes)))
 
 
-def _words(text: str, is_marked: Sequence[bool]) -> Iterator[list[tuple[str, bool]]]:
-    """Yield the letters of each word between spaces, each with whether it is marked."""
-    letters = zip(text, is_marked, strict=True)
-    return (list(word) for is_space, word in groupby(letters, key=lambda item: item[0].isspace()) if not is_space)
-
-
-def _marked_characters(length: int, marked: Iterable[str]) -> list[bool]:
-    """Return which characters of a text are marked in any of its versions with marks."""
-    is_marked = [False] * length
-    for version in marked:
-        start = 0
-        for number, piece in enumerate(re.split(f"[{''.join(_MARKS)}]", version)):
-            end = start + len(piece)
-            if number % 2:
-                is_marked[start:end] = [True] * len(piece)
-            start = end
-    return is_marked[:length]
-
-
-def _match_expressions(words: str, *, side_by_side: bool) -> tuple[list[str], list[str]]:
-    """Translate a person's words to expressions of FTS5, which never are a syntax error.
-
-    Args:
-        words: see :class:`Query`.
-        side_by_side: whether the words also are phrases of neighbours, which match nothing more and count for bm25().
-
-    Returns:
-        Expressions for the index of stems, and for the index of words as they are; all of them have to match.
-
-    Raises:
-        CaptionLogError: there is a text without any word in it, or there are too many words.
-    """
-    stems: list[str] = []
-    beginnings: list[str] = []
-    for quoted, word in _PART.findall(words):
-        content = quoted or word.replace('"', " ").rstrip("*")
-        if any(map(str.isalnum, content)):  # FTS5 would find nothing for a phrase without words
-            (beginnings if word.endswith("*") else stems).append(content)
-    count = len(stems) + len(beginnings)
-    if words.strip() and not count:
-        raise CaptionLogError(f"there is no word in the search {words.strip()!r}: give words such as red cup")
-    if count > MAX_WORDS:
-        raise CaptionLogError(f"a search has at most {MAX_WORDS} words, not {count}")
-    found = [_quoted(stem) for stem in stems]
-    if side_by_side and len(stems) > 1:
-        phrases = [_quoted(f"{word} {following}") for word, following in pairwise(stems)]
-        found[0] = f"({' OR '.join([found[0], *phrases])})"
-    return [f"{{text search_terms}} : {match}" for match in found], [f"{_quoted(word)} *" for word in beginnings]
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a string of FTS5, which ends at a null character."""
-    return '"{}"'.format("".join(c if c.isprintable() else " " for c in text).replace('"', '""'))
+def _is_marked(noun: str, text: str, is_marked: Sequence[bool]) -> bool:
+    """Return whether any character of a noun is marked in a text."""
+    place = re.search(rf"\b{re.escape(noun)}\b", text)
+    return place is not None and any(is_marked[place.start() : place.end()])

@@ -6,30 +6,40 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from smart_caption_ros.caption_log.errors import CaptionLogError
-from smart_caption_ros.caption_log.logged_caption import COLUMNS, LoggedCaption
+from smart_caption_ros.caption_log.row import NS_PER_MS, LogRow, bounded
 from smart_caption_ros.caption_log.schema import open_to_write
+from smart_caption_ros.caption_log.words import with_breaks
+from smart_caption_ros.json_text import json_text
 
-MIN_BYTES = 1 << 20
+if TYPE_CHECKING:
+    from smart_caption_ros.record import CaptionRecord
+
+MIN_BYTES = 10**6
 """Smallest maximum size of a log; an empty one has 80 kB."""
 
-_INSERT = f"INSERT INTO caption ({', '.join(COLUMNS)}, search_terms) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
+_INSERT = """
+    INSERT INTO caption
+    SELECT ?, coalesce(max(sequence), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM caption
+"""
 # Few rows at a time, so that no transaction delays the next caption; four batches delete faster than rows arrive.
 _DELETED_AT_ONCE, _BATCHES_AN_APPEND = 16, 4
 _MS_PER_S = 1000
+_MAX_NS = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much a log keeps; the oldest rows are deleted.
+    """How much a log keeps; the rows that were written first are deleted, whatever the stamps of their images.
 
     Attributes:
         max_bytes: of tables, index and pictures; 0 for no bound, else at least :data:`MIN_BYTES`.
-        max_age_s: of a row, by the clock of this computer; 0 for no bound.
+        max_age_s: time since a row was written, by the clock of this computer; 0 for no bound.
     """
 
     max_bytes: int = 0
@@ -43,7 +53,13 @@ class Bounds:
 class CaptionLog:
     """A log that is open for writing; a context manager. Use it from one thread at a time.
 
-    Each row is one transaction: it is there with its picture and in the search index, or not at all.
+    Each row is one transaction: it is there with its picture and in the search index, or not at all. Where the file was
+    deleted or moved meanwhile, the next transaction begins a new one at its path.
+
+    Attributes:
+        path: the file.
+        bounds: how much it keeps.
+        new_files: number of times that a new file was begun.
     """
 
     def __init__(self, path: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008 # immutable
@@ -54,7 +70,8 @@ class CaptionLog:
         """
         self.path = path.expanduser()
         self.bounds = bounds
-        self._connection = open_to_write(path)
+        self.new_files = 0
+        self._open()
 
     def __enter__(self) -> CaptionLog:
         return self
@@ -79,8 +96,12 @@ class CaptionLog:
         pages = self._one("PRAGMA page_count") - self._one("PRAGMA freelist_count")
         return pages * self._one("PRAGMA page_size")
 
-    def append(self, row: LoggedCaption) -> int:
-        """Write a row, whole or not at all, and delete old ones where a bound is passed.
+    def append(self, record: CaptionRecord, picture: bytes | None = None) -> int:
+        """Write a caption, whole or not at all, and delete old ones where a bound is passed.
+
+        Args:
+            record: the caption; its image is not written.
+            picture: a small JPEG of its image.
 
         Returns:
             The id of the row.
@@ -89,34 +110,22 @@ class CaptionLog:
             CaptionLogError: it cannot be written, for example because the disk is full; nothing was, and the next call
                 may succeed.
         """
-        row = row.bounded()
         with self._transaction():
-            number = self._insert(row, row.time_ms)
-        with suppress(CaptionLogError):  # the row is written; the next call tries again, and so does `prune`
-            self.prune()
+            number = self._insert(_row_of(record, picture))
+        if self.bounds != Bounds():
+            with suppress(CaptionLogError):  # the row is written; the next call tries again, and so does `prune`
+                self.prune()
         return number
 
-    def add(self, rows: Iterable[LoggedCaption]) -> tuple[int, int]:
-        """Write rows with the ids that they have, in one transaction; no bound is applied.
-
-        A row that is there already is left out; another row with the id of one that is there gets the next free id.
-
-        Returns:
-            The number of rows written, and of those left out.
+    def add(self, records: Iterable[CaptionRecord]) -> None:
+        """Write captions without pictures in one transaction; no bound is applied.
 
         Raises:
-            CaptionLogError: a row cannot be written; none was.
+            CaptionLogError: a caption cannot be written; none was.
         """
-        written = present = 0
         with self._transaction():
-            for row in map(LoggedCaption.bounded, rows):
-                number = row.time_ms if row.id is None else row.id
-                if self._has(replace(row, id=number)):
-                    present += 1
-                else:
-                    self._insert(row, number)
-                    written += 1
-        return written, present
+            for record in records:
+                self._insert(_row_of(record))
 
     def prune(self) -> bool:
         """Delete some of the oldest rows where a bound is passed; the newest row stays.
@@ -136,32 +145,49 @@ class CaptionLog:
         return False
 
     def _outside_bounds(self) -> list[tuple[int]]:
-        """Return the ids of the oldest rows, a batch at most, if they have to go."""
+        """Return the ids of the rows that were written first, a batch at most, if they have to go."""
         condition, parameters = "", []
         if not (self.bounds.max_bytes and self.used_bytes > self.bounds.max_bytes):
             if not self.bounds.max_age_s:
                 return []
-            condition, parameters = "id < ? AND", [int((time.time() - self.bounds.max_age_s) * _MS_PER_S)]
-        query = f"SELECT id FROM caption WHERE {condition} id < (SELECT max(id) FROM caption) ORDER BY id LIMIT ?"
-        return self._connection.execute(query, [*parameters, _DELETED_AT_ONCE]).fetchall()
+            condition, parameters = "WHERE written_ms < ?", [int((time.time() - self.bounds.max_age_s) * _MS_PER_S)]
+        first = "SELECT id, written_ms FROM caption WHERE sequence < (SELECT max(sequence) FROM caption)"
+        query = f"SELECT id FROM ({first} ORDER BY sequence LIMIT ?) {condition}"
+        return self._connection.execute(query, [_DELETED_AT_ONCE, *parameters]).fetchall()
 
-    def _insert(self, row: LoggedCaption, number: int) -> int:
-        """Write a row with the smallest free id from a number on; captions of one millisecond are few."""
+    def _insert(self, row: LogRow) -> int:
+        """Write a row with the smallest free id from its own on; captions of one millisecond are few."""
+        number, pose = row.id, row.pose
         while self._connection.execute("SELECT 1 FROM caption WHERE id = ?", (number,)).fetchone():
             number += 1
-        self._connection.execute(_INSERT, (*replace(row, id=number).values(), " ".join(row.search_terms)))
+        values = (
+            number,
+            int(time.time() * _MS_PER_S),
+            row.time_ns,
+            row.robot,
+            row.camera,
+            with_breaks(row.text),
+            with_breaks(" ".join(row.search_terms)),
+            *((None,) * 4 if pose is None else (pose["frame_id"], *pose["position"])),
+            json_text(row.values, ensure_ascii=False, separators=(",", ":")),
+        )
+        self._connection.execute(_INSERT, values)
         if row.picture is not None:
             self._connection.execute("INSERT INTO picture VALUES (?, ?)", (number, row.picture))
         return number
 
-    def _has(self, row: LoggedCaption) -> bool:
-        """Return whether this very row is there, with its id and picture."""
-        columns = ", ".join(f"caption.{name}" for name in COLUMNS)
-        there = self._connection.execute(
-            f"SELECT {columns}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id WHERE caption.id = ?",
-            (row.id,),
-        ).fetchone()
-        return bool(there == (*row.values(), row.picture))
+    def _open(self) -> None:
+        self._connection = open_to_write(self.path)
+        self._file = _file_at(self.path)
+
+    def _follow_path(self) -> None:
+        """Begin a new file where the open one is not at its path any more: nobody would find what is written."""
+        if _file_at(self.path) != self._file:
+            with suppress(sqlite3.Error):  # what SQLite keeps beside the file belongs to a file that was moved
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.close()
+            self._open()
+            self.new_files += 1
 
     def _one(self, query: str) -> int:
         with self._errors_named("read"):
@@ -170,6 +196,7 @@ class CaptionLog:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._errors_named("written"):
+            self._follow_path()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -186,3 +213,17 @@ class CaptionLog:
         except sqlite3.Error as error:
             reason = "another process has been writing for 5 s" if "locked" in str(error) else str(error)
             raise CaptionLogError(f"the caption log {self.path} cannot be {action}: {reason}") from error
+
+
+def _row_of(record: CaptionRecord, picture: bytes | None = None) -> LogRow:
+    time_ns = min(max(record.time_ns, 0), _MAX_NS)
+    return LogRow(time_ns // NS_PER_MS, time_ns, bounded(record.to_json()), picture)
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at a path from all others; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

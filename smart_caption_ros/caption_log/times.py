@@ -9,12 +9,15 @@ from smart_caption_ros.caption_log.errors import CaptionLogError
 
 _UNITS_S = {
     "s|secs?|seconds?": 1,
-    "m|mins?|minutes?": 60,
+    "(?-i:m)|mins?|minutes?": 60,  # "2M" would be months
     "h|hrs?|hours?": 3600,
     "d|days?": 86_400,
     "w|wks?|weeks?": 604_800,
 }
-_AGO = {re.compile(rf"(\d+(?:\.\d+)?)\s*(?:{names})(?:\s+ago)?"): seconds for names, seconds in _UNITS_S.items()}
+_AGO = {
+    re.compile(rf"(\d+(?:\.\d+)?)\s*(?:{names})(?:\s+ago)?", re.IGNORECASE | re.ASCII): seconds
+    for names, seconds in _UNITS_S.items()
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -30,18 +33,18 @@ def parse_time(text: str, now: datetime | None = None) -> int:
         CaptionLogError: the text is something else.
     """
     now = now or datetime.now()  # local time, whose offset from UTC depends on the day
-    word = text.strip().lower()
+    word = text.strip()
     try:
-        if word == "now":
+        if word.lower() == "now":
             return _nanoseconds(now)
-        if word in ("today", "yesterday"):
+        if word.lower() in ("today", "yesterday"):
             midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-            return _nanoseconds(midnight - timedelta(days=word == "yesterday"))
+            return _nanoseconds(midnight - timedelta(days=word.lower() == "yesterday"))
         for pattern, unit_s in _AGO.items():
             if found := pattern.fullmatch(word):
                 return _nanoseconds(_utc(now) - timedelta(seconds=float(found[1]) * unit_s))
         # Python 3.10 does not know the Z.
-        given = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))
+        given = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", word))
         return _nanoseconds(given if given.tzinfo else given.replace(tzinfo=now.tzinfo))
     except (ValueError, OverflowError) as error:
         raise CaptionLogError(

@@ -52,9 +52,7 @@ app.add_typer(coverage_app, name="coverage")
 log_app = make_app(help="Remember what was seen, and find it again.", no_args_is_help=True)
 add_command(log_app, log.record)
 add_command(log_app, log.find, ignore_unknown_options=True)
-add_command(log_app, log.info)
 add_command(log_app, log.export)
-add_command(log_app, log.import_, "import")
 app.add_typer(log_app, name="log")
 
 

@@ -24,8 +24,9 @@ from smart_caption_ros.cli.terminal import (
 from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
-    from smart_caption_ros.caption_log import LoggedCaption, Query
+    from smart_caption_ros.caption_log import LogRow, Query
     from smart_caption_ros.caption_log.recording import Recorder
+    from smart_caption_ros.caption_log.search import Overview
     from smart_caption_ros.live import FeedEvent
 
 
@@ -109,7 +110,7 @@ class FindOptions:
     ] = "newest"
     limit: Annotated[int, Option(min=1, max=100_000, help="Maximum number of captions.")] = 20
     as_json: JsonOption = False
-    html: Annotated[Path | None, Option(metavar="FILE", help="Write one HTML page with the pictures in it.")] = None
+    count: Annotated[bool, Option("--count", help="Count all that match by camera, and say from when to when.")] = False
     pictures: Annotated[Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder.")] = None
 
 
@@ -128,21 +129,19 @@ def find(
     """Find captions: where and when something was seen."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.results import log_page, to_json, write_picture_of
-        from smart_caption_ros.files import write_text_atomically
+        from smart_caption_ros.caption_log.results import to_json, write_picture_of
 
-        check_output_file(options.html, "--html", [_path(options.log)])
         # The command takes what looks like an option for a word, because words may begin with a dash.
         for word in words or ():
             if word.startswith("--"):
                 raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")
         query = _query(" ".join(words or ()), options)
         with LogReader(_path(options.log)) as reader:
-            rows = reader.find(query, with_pictures=bool(options.html or options.pictures))
+            if options.count:
+                _print_overview(reader.path, reader.overview(query), options.as_json)
+                return
+            rows = reader.find(query, with_pictures=options.pictures is not None)
             paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
-            if options.html is not None:
-                page = log_page(query.words or "Captions", str(reader.path), rows, reader.matches(query, rows))
-                write_text_atomically(options.html, page)
         if options.as_json:
             print_json([to_json(row, path) for row, path in zip(rows, paths, strict=True)])
             return
@@ -150,8 +149,6 @@ def find(
             _print_row(row, path)
         if not rows:
             print("nothing found")
-        if options.html is not None:
-            print(printable(f"{counted(len(rows), 'caption')} on {options.html}"))
 
 
 def _path(log: Path | None) -> Path:
@@ -176,13 +173,13 @@ def _query(words: str, options: FindOptions) -> Query:
     )
 
 
-def _print_row(row: LoggedCaption, picture: Path | None) -> None:
+def _print_row(row: LogRow, picture: Path | None) -> None:
     from rich.text import Text
 
     from smart_caption_ros.caption_log.results import line_of, objects_of
 
     lines = [line_of(row)]
-    if row.objects:
+    if row.classes:
         lines.append(f"objects: {objects_of(row)}")
     if picture is not None:
         lines.append(str(picture))
@@ -192,36 +189,30 @@ def _print_row(row: LoggedCaption, picture: Path | None) -> None:
         terminal.print(Text(f"  {printable(line)}", style="dim"), soft_wrap=True)
 
 
-def info(*, log: LogOption = None, as_json: JsonOption = False) -> None:
-    """Say what is in the log: captions by camera, times, size."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.schema import VERSION
-        from smart_caption_ros.caption_log.times import iso_utc, local_time
+def _print_overview(path: Path, overview: Overview, as_json: bool) -> None:
+    from smart_caption_ros.caption_log.row import NS_PER_MS
+    from smart_caption_ros.caption_log.times import iso_utc, local_time
 
-        with LogReader(_path(log)) as reader:
-            overview, path = reader.overview(), reader.path
-        size = path.stat().st_size
-        times = [None if ms is None else ms * 1_000_000 for ms in (overview.first_ms, overview.last_ms)]
-        if as_json:
-            print_json(
-                {
-                    "log": str(path),
-                    "version": VERSION,
-                    "bytes": size,
-                    "captions": overview.captions,
-                    "first": None if times[0] is None else iso_utc(times[0]),
-                    "last": None if times[1] is None else iso_utc(times[1]),
-                    "origins": [vars(origin) for origin in overview.origins],
-                }
-            )
-            return
-        print(printable(f"{path}: {counted(overview.captions, 'caption')}, {size / 1e6:.1f} MB, version {VERSION}"))
-        if times[0] is not None and times[1] is not None:
-            print(f"from {local_time(times[0])} to {local_time(times[1])}")
-        for origin in overview.origins:
-            where = f"poses in {origin.pose_frame}" if origin.pose_frame else "no poses"
-            print(printable(f"  {origin.captions:9}  {origin.camera} of {origin.robot}, {where}"))
+    first_ns, last_ns = (None if ms is None else ms * NS_PER_MS for ms in (overview.first_ms, overview.last_ms))
+    size = path.stat().st_size
+    if as_json:
+        print_json(
+            {
+                "log": str(path),
+                "bytes": size,
+                "captions": overview.captions,
+                "first": None if first_ns is None else iso_utc(first_ns),
+                "last": None if last_ns is None else iso_utc(last_ns),
+                "origins": [vars(origin) for origin in overview.origins],
+            }
+        )
+        return
+    print(printable(f"{counted(overview.captions, 'caption')} in {path} ({size / 1e6:.1f} MB)"))
+    if first_ns is not None and last_ns is not None:
+        print(f"from {local_time(first_ns)} to {local_time(last_ns)}")
+    for origin in overview.origins:
+        where = f"poses in {origin.pose_frame}" if origin.pose_frame else "no poses"
+        print(printable(f"  {origin.captions:9}  {origin.camera} of {origin.robot}, {where}"))
 
 
 def export(
@@ -232,31 +223,12 @@ def export(
         Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder instead of into the file.")
     ] = None,
 ) -> None:
-    """Write the whole log as a CSV file, which `log import` reads."""
+    """Write the whole log as a CSV file."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.csv_files import export_csv
+        from smart_caption_ros.caption_log.export import export_csv
 
         check_output_file(path, inputs=[_path(log)])
         with LogReader(_path(log)) as reader:
             count = export_csv(reader.all_rows(), path, pictures)
         print(printable(f"{counted(count, 'caption')} in {path}"))
-
-
-def import_(
-    path: Annotated[Path, Argument(metavar="FILE.csv", help="File of `log export`.")],
-    *,
-    log: LogOption = None,
-    pictures: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Folder of the pictures, if it is not below that of the file.")
-    ] = None,
-) -> None:
-    """Add the captions of a CSV file to the log; those that it has already are left out."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.caption_log.csv_files import import_csv
-
-        if not path.is_file():
-            raise FileNotFoundError(2, "No such file", str(path))
-        log_path = _path(log).expanduser()
-        written, present = import_csv(path, log_path, pictures)
-        print(printable(f"{counted(written, 'caption')} written to {log_path}, {present} were there already"))

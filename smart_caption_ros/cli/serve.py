@@ -51,12 +51,15 @@ class ServeOptions(FeedOptions):
 def serve(*, options: ServeOptions) -> None:
     """Show live captions on a web page, of ROS topics or of --source, until Ctrl-C."""
     with errors_in_a_sentence():
+        from smart_caption_ros.caption_log import LogReader
         from smart_caption_ros.serving import Hub, PageServer, ServingError
         from smart_caption_ros.serving.feeding import pass_on
         from smart_caption_ros.signals import EndSignals
 
         check_engine(options.engine)
         log_to_terminal()
+        if options.log is not None and options.log.exists():  # it may be made later
+            LogReader(options.log).close()
         try:
             access = _access(options)
             domain = os.environ.get("ROS_DOMAIN_ID", "0")
@@ -69,7 +72,7 @@ def serve(*, options: ServeOptions) -> None:
             opened = open_feed(options, "caption_page", loop=options.loop, are_images_wanted=lambda: hub.browsers > 0)
             # The signals end the loop and not the process, so that the browsers' streams are ended, too.
             with EndSignals() as ending, server, opened as feed:
-                print(_invitation(server, access.token), flush=True)
+                print(_address_sentence(server, access.token), flush=True)
                 pass_on(feed, hub, lambda: ending.arrived)
         finally:
             server.close()
@@ -99,7 +102,7 @@ def _tls(options: ServeOptions) -> TlsFiles | None:
     return TlsFiles(options.certificate, options.key)
 
 
-def _invitation(server: PageServer, token: str | None) -> str:
+def _address_sentence(server: PageServer, token: str | None) -> str:
     """Return the sentence with the address to open."""
     address = server.url + (f"?token={token}" if token else "")
     elsewhere = ""

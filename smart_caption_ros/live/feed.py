@@ -15,9 +15,9 @@ from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatist
 from smart_caption_ros.record import CaptionRecord
 
 MAX_CAMERAS = 64
-"""Number of cameras that are kept; of more, the one gives way that has been silent for the longest time."""
+"""Maximum number of cameras; beyond it the camera that has been silent longest is dropped."""
 CAPACITY = 256
-"""Standard number of captions and events that wait for a consumer."""
+"""Default maximum number of captions and events that wait for the consumer."""
 
 _MAX_IMAGES = 16  # 100 MB at 1080p
 
@@ -96,7 +96,7 @@ class CaptionFeed:
 
     @property
     def forgotten(self) -> int:
-        """Number of times that a camera gave way, because there were more than :data:`MAX_CAMERAS`."""
+        """Number of cameras that were dropped because there were more than :data:`MAX_CAMERAS`."""
         with self._changed:
             return self._forgotten
 

@@ -47,7 +47,7 @@ def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, Fr
 
 
 @dataclass(eq=False)
-class _Camera:
+class _SourceCamera:
     """A source and its newest frame, which waits for the captioner."""
 
     name: str
@@ -88,7 +88,7 @@ class SourceFeed(CaptionFeed):
             loop: whether sources start again at their end.
         """
         super().__init__()
-        self._cameras = [_Camera(name, source) for name, source in cameras.items()]
+        self._cameras = [_SourceCamera(name, source) for name, source in cameras.items()]
         self._captioner = captioner
         self._coverage = coverage
         self._interval_s = interval_s
@@ -121,7 +121,7 @@ class SourceFeed(CaptionFeed):
             # A webcam without light can take seconds for a frame; its thread is a daemon.
             thread.join(max(0.0, end_s - time.monotonic()))
 
-    def _read(self, camera: _Camera) -> None:
+    def _read(self, camera: _SourceCamera) -> None:
         """Read a source until its end or the feed's."""
         text = f"{camera.source.spec} has ended"
         try:
@@ -137,7 +137,7 @@ class SourceFeed(CaptionFeed):
                 camera.ending = text
                 self._changed.notify_all()
 
-    def _read_passes(self, camera: _Camera) -> None:
+    def _read_passes(self, camera: _SourceCamera) -> None:
         while True:
             reported = 0
             anchor: tuple[float, float] | None = None  # stamp and monotonic time from which frames are timed
@@ -157,13 +157,13 @@ class SourceFeed(CaptionFeed):
             if not self._loop:
                 return
 
-    def _report_skipped(self, camera: _Camera, reported: int) -> int:
+    def _report_skipped(self, camera: _SourceCamera, reported: int) -> int:
         for skipped in camera.source.skipped_frames[reported:]:
             text = f"cannot read {camera.source.address_of(skipped)}: {skipped.reason}"
             self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
         return len(camera.source.skipped_frames)
 
-    def _offer(self, camera: _Camera, frame: Frame, due_s: float) -> bool:
+    def _offer(self, camera: _SourceCamera, frame: Frame, due_s: float) -> bool:
         """Put a frame into its slot when it is due; return False if the feed ends before."""
         with self._changed:
             if self._changed.wait_for(lambda: self._is_closed, max(0.0, due_s - time.monotonic())):
@@ -171,7 +171,7 @@ class SourceFeed(CaptionFeed):
             self._deliver(camera, frame)
             return True
 
-    def _offer_photograph(self, camera: _Camera, frame: Frame) -> bool:
+    def _offer_photograph(self, camera: _SourceCamera, frame: Frame) -> bool:
         """Put a photograph into its slot when the one before it was taken, and wait until it was shown long enough."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or camera.mailbox.is_empty)
@@ -181,7 +181,7 @@ class SourceFeed(CaptionFeed):
             self._changed.wait_for(lambda: self._is_closed or camera.mailbox.is_empty)
             return not self._changed.wait_for(lambda: self._is_closed, self._interval_s)
 
-    def _deliver(self, camera: _Camera, frame: Frame) -> None:
+    def _deliver(self, camera: _SourceCamera, frame: Frame) -> None:
         camera.mailbox.put((frame, time.monotonic()))
         self._changed.notify_all()
 
@@ -209,12 +209,12 @@ class SourceFeed(CaptionFeed):
             self.add(replace(record, age_at_start_s=started_s - since_s, dropped=dropped))
         super().close("every source has ended")
 
-    def _ready(self, turn: int = 0) -> _Camera | None:
+    def _ready(self, turn: int = 0) -> _SourceCamera | None:
         """Return the first camera from `turn` on whose frame waits."""
         order = self._cameras[turn:] + self._cameras[:turn]
         return next((camera for camera in order if not camera.mailbox.is_empty), None)
 
-    def _caption(self, camera: _Camera, frame: Frame) -> CaptionRecord:
+    def _caption(self, camera: _SourceCamera, frame: Frame) -> CaptionRecord:
         captioner, started_s = self._captioner, time.monotonic()
         fields = {
             "camera": camera.name,

@@ -57,7 +57,7 @@ class _Shown:
 
 
 @dataclass
-class _Camera:
+class _ShownCamera:
     """What is kept of a camera."""
 
     newest: _Shown
@@ -83,7 +83,7 @@ class Hub:
         self._description = description
         self._inboxes: dict[str, Mailbox[CaptionRecord]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._cameras: dict[str, _Camera] = {}
+        self._cameras: dict[str, _ShownCamera] = {}
         self._history = History()
         self._keeping: set[asyncio.Task[None]] = set()
         self._status: Mapping[str, Any] = status_json([], [], {})
@@ -126,13 +126,13 @@ class Hub:
         outbox = Outbox()
         self._outboxes.add(outbox)
         try:
-            self._greet(outbox)
+            self._send_state(outbox)
             while (events := await outbox.take(KEEP_ALIVE_S)) is not None:
                 yield b"".join(events) or b": still here\n\n"
         finally:
             self._outboxes.discard(outbox)
 
-    def _greet(self, outbox: Outbox) -> None:
+    def _send_state(self, outbox: Outbox) -> None:
         now_s = time.monotonic()
         hello = {
             "description": self._description,
@@ -239,7 +239,7 @@ class Hub:
         shown = _Shown(next(self._numbers), live)
         if live.camera not in self._cameras:
             self._make_room()
-        camera = self._cameras.setdefault(live.camera, _Camera(shown))
+        camera = self._cameras.setdefault(live.camera, _ShownCamera(shown))
         camera.newest = shown
         coverage = None if live.grounding is None else live.grounding.coverage
         age_ms = None if live.age_s is None else round(1e3 * live.age_s, 1)
@@ -264,7 +264,7 @@ class Hub:
 
 
 def _key(camera: str) -> str:
-    """The slot of a camera; no name of a camera is that of another slot."""
+    """Return the slot of a camera; the prefix keeps it apart from the slots "hello", "status" and "missed"."""
     return f"camera {camera}"
 
 

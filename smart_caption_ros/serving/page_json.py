@@ -48,7 +48,7 @@ def status_json(
         cameras: their statistics.
         waiting_for: what the feed waits for, before there is a caption.
         notes: for each camera a sentence about it, if there is one.
-        forgotten: number of times that a camera gave way to another one.
+        forgotten: number of cameras that were dropped, because there were too many.
     """
     return {
         "waiting_for": "; ".join(waiting_for),

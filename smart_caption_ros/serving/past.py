@@ -17,12 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smart_caption_ros.caption_log import CaptionLogError, LoggedCaption, LogReader, Match, Near, Query
-from smart_caption_ros.caption_log.csv_files import export_csv
-from smart_caption_ros.caption_log.replay import live_caption_of
-from smart_caption_ros.caption_log.results import log_page, place_of
+from smart_caption_ros.caption_log import CaptionLogError, Highlights, LogReader, LogRow, Near, Query
+from smart_caption_ros.caption_log.export import export_csv
+from smart_caption_ros.caption_log.results import place_of
+from smart_caption_ros.caption_log.row import NS_PER_MS
 from smart_caption_ros.caption_log.times import parse_time
 from smart_caption_ros.imaging import ImageError
+from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.drawing import drawn_jpeg
 from smart_caption_ros.serving.page_json import caption_json, to_json
 from smart_caption_ros.text import shortened
@@ -35,7 +36,6 @@ MAX_DOWNLOADED = 1000
 SEARCH_TIMEOUT_S = 5.0
 _THREADS = 2  # a search of one browser does not hold up the pictures of another, nor the captioner
 _MAX_MS = 2**53
-_NS_PER_MS = 1_000_000
 
 
 def past_routes(log: Path) -> list[Route]:
@@ -66,7 +66,6 @@ def past_routes(log: Path) -> list[Route]:
     return [
         Route("/log.json", answer(_overview, otherwise=lambda problem: _json({"problem": problem}))),
         Route("/log/captions.json", answer(_captions)),
-        Route("/log/captions.html", answer(_page)),
         Route("/log/captions.csv", answer(_csv)),
         Route("/log/{number:int}.json", answer(_caption)),
         Route("/log/{number:int}.jpg", answer(_picture)),
@@ -91,7 +90,7 @@ def query_of(parameters: QueryParams, limit: int) -> Query:
     since, until, near = (parameters.get(name, "") for name in ("since", "until", "near"))
     until_ns = parse_time(until) if until else None
     if before := parameters.get("before", ""):
-        before_ns = (round(min(max(_number("before", before), 0), _MAX_MS)) - 1) * _NS_PER_MS
+        before_ns = (round(min(max(_number("before", before), 0), _MAX_MS)) - 1) * NS_PER_MS
         until_ns = before_ns if until_ns is None else min(until_ns, before_ns)
     radius_m = _number("radius", parameters.get("radius") or "2")
     return Query(
@@ -126,30 +125,30 @@ def _captions(reader: LogReader, request: Request) -> Response:
     rows = reader.find(query, timeout_s=SEARCH_TIMEOUT_S)
     with_pictures = reader.with_pictures(rows)
     found = [
-        _found_json(row, match, row.id in with_pictures)
-        for row, match in zip(rows, reader.matches(query, rows), strict=True)
+        _found_json(row, highlights, row.id in with_pictures)
+        for row, highlights in zip(rows, reader.highlights(query, rows), strict=True)
     ]
     return _json({"captions": found, "before": rows[-1].id if len(rows) == query.limit else None})
 
 
-def _found_json(row: LoggedCaption, match: Match, has_picture: bool) -> dict[str, Any]:
+def _found_json(row: LogRow, highlights: Highlights, has_picture: bool) -> dict[str, Any]:
     return {
         "id": row.id,
-        "time_ms": row.time_ms,
+        "time_ms": row.time_ns // NS_PER_MS,
         "robot": row.robot,
         "camera": row.camera,
-        "text": match.text,
-        "reason": match.reason,
-        "classes": match.classes,
+        "text": highlights.text,
+        "reason": highlights.reason,
+        "classes": highlights.classes,
         "picture": f"log/{row.id}.jpg" if has_picture else None,
     }
 
 
 def _caption(reader: LogReader, request: Request) -> Response:
     row = _row(reader, request)
-    caption = caption_json(live_caption_of(row), row.id or 0, f"log/{row.id}.jpg" if row.picture else None)
+    caption = caption_json(_record(row), row.id, f"log/{row.id}.jpg" if row.picture else None)
     place = "" if row.pose is None else place_of(row.pose)
-    return _json({**caption, "time_ms": row.time_ms, "robot": row.robot, "place": place})
+    return _json({**caption, "time_ms": row.time_ns // NS_PER_MS, "place": place})
 
 
 def _picture(reader: LogReader, request: Request) -> Response:
@@ -168,31 +167,28 @@ def _drawn(reader: LogReader, request: Request) -> Response:
     if row.picture is None:
         raise HTTPException(404, "The log has no picture of this caption.")
     try:
-        return attachment(drawn_jpeg(live_caption_of(row), row.picture), "image/jpeg", f"caption-{row.id}.jpg")
+        return attachment(drawn_jpeg(_record(row), row.picture), "image/jpeg", f"caption-{row.id}.jpg")
     except ImageError as error:
         raise HTTPException(404, f"The picture of this caption is damaged: {error}.") from error
 
 
-def _page(reader: LogReader, request: Request) -> Response:
-    query, rows = _downloaded(reader, request)
-    page = log_page(query.words or "Captions", reader.path.name, rows, reader.matches(query, rows))
-    return attachment(page, "text/html", "captions.html")
-
-
 def _csv(reader: LogReader, request: Request) -> Response:
-    _, rows = _downloaded(reader, request)
+    query = query_of(request.query_params, MAX_DOWNLOADED)
+    rows = reader.find(query, with_pictures=True, timeout_s=SEARCH_TIMEOUT_S)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "captions.csv")
         export_csv(rows, path)
         return attachment(path.read_bytes(), "text/csv", "captions.csv")
 
 
-def _downloaded(reader: LogReader, request: Request) -> tuple[Query, list[LoggedCaption]]:
-    query = query_of(request.query_params, MAX_DOWNLOADED)
-    return query, reader.find(query, with_pictures=True, timeout_s=SEARCH_TIMEOUT_S)
+def _record(row: LogRow) -> CaptionRecord:
+    try:
+        return row.record()
+    except ValueError as error:
+        raise HTTPException(404, f"This caption is damaged: {error}.") from error
 
 
-def _row(reader: LogReader, request: Request) -> LoggedCaption:
+def _row(reader: LogReader, request: Request) -> LogRow:
     row = reader.row(request.path_params["number"])
     if row is None:
         raise HTTPException(404, "This caption is not in the log any more.")

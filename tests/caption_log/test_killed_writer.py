@@ -5,13 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-KILLS = 50
+KILLS = 20
 # One process imports the log once and starts the writers by fork, which takes a tenth of the time.
 SCRIPT = """
 import json, os, random, signal, sqlite3, sys, time
 from pathlib import Path
 from smart_caption_ros.caption_log import Bounds, CaptionLog, LogReader
-from tests.caption_log.rows import full_row
+from tests.caption_log.rows import JPEG, check_integrity, full
 
 path, kills = Path(sys.argv[1]), int(sys.argv[2])
 random.seed(20)
@@ -20,10 +20,10 @@ for kill in range(kills):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        with CaptionLog(path, Bounds(max_bytes=1 << 20)) as log:
+        with CaptionLog(path, Bounds(max_bytes=10**6)) as log:
             for number in range(10**6):
-                row = full_row(at_s=1000 * kill + number * 0.001)
-                os.write(writing, b"%d\\n" % log.append(row))
+                record = full(at_s=1000 * kill + number * 0.001)
+                os.write(writing, b"%d\\n" % log.append(record, JPEG))
         os._exit(0)
     os.close(writing)
     os.read(reading, 1)  # the first row is written
@@ -36,17 +36,14 @@ for kill in range(kills):
     os.close(reading)
     ids = [int(line) for line in told.split()[:-1]]
     inside += Path(f"{path}-wal").exists()
+    check_integrity(path)
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    for index in ("caption_search", "caption_words"):
-        connection.execute(f"INSERT INTO {index}({index}) VALUES ('integrity-check')")
-    assert connection.execute("SELECT rtreecheck('place')").fetchone() == ("ok",)
     (pictures,) = connection.execute("SELECT count(*) FROM picture").fetchone()
     connection.close()
     with LogReader(path) as reader:
         rows = list(reader.all_rows())
         assert len(rows) == pictures == reader.overview().captions
-    assert all(row.picture and row.objects and row.nouns and row.pose and row.text for row in rows)
+    assert all(row.picture and row.pose and row.text for row in rows)
     kept = {row.id for row in rows}
     lost += sum(number not in kept for number in ids if number >= min(kept))
     acknowledged += len(ids)
@@ -54,7 +51,7 @@ print(json.dumps({"acknowledged": acknowledged, "lost": lost, "killed_while_open
 """
 
 
-def test_fifty_kills_at_random_moments_leave_whole_rows_and_lose_none_that_was_written(tmp_path: Path) -> None:
+def test_kills_at_random_moments_leave_whole_rows_and_lose_none_that_was_written(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "captions.db"), str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

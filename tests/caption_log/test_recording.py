@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,14 @@ import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.caption_log import CaptionLog, CaptionLogError, LoggedCaption, LogReader
+from smart_caption_ros.caption_log import CaptionLog, CaptionLogError
 from smart_caption_ros.caption_log.recording import Recorder, record
-from smart_caption_ros.captioning import Caption, DetectedObject, Timing
-from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.errors import ImageError
 from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent
-from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, LazyImage, Pose
-from tests.caption_log.rows import START_NS
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage, Pose
+from tests.caption_log.rows import START_NS, caption, rows_of, texts_of
+
+START_S = START_NS / 1e9
 
 
 @pytest.fixture
@@ -27,68 +27,38 @@ def log(tmp_path: Path) -> Iterator[CaptionLog]:
 
 
 def live(text: str, *lemmas: str, **fields: Any) -> CaptionRecord:
-    """A caption whose first noun names the only object."""
-    caption = Caption(
-        text=text,
-        words=(),
-        score=-3.5,
-        confidence=0.8,
-        alternatives=(),
-        objects=(DetectedObject("cup", 41, 0.5, (1.0, 2.0, 3.0, 4.0)),),
-        timing=Timing(0.0, 0.0, 0.0, 0.0, 0),
-        image_size=(64, 48),
-        model="tiny",
-        engine="fake",
+    """A caption whose nouns are its lemmas."""
+    return caption(
+        text, nouns=[(lemma, lemma) for lemma in lemmas], objects=["cup"], **{"received_s": START_S, **fields}
     )
-    nouns = tuple(GroundedNoun(lemma, lemma, 0, None if place else 0, 1.0) for place, lemma in enumerate(lemmas))
-    grounding = Grounding(nouns, 0.5, 1.0, (), (), (), 0.001)
-    values: dict[str, Any] = {"camera": "front", "received_s": START_NS / 1e9, "stamp_ns": START_NS}
-    values |= {"grounding": grounding, "coverage_reason": CoverageReason.NONE}
-    return CaptionRecord(source="/caption", caption=caption, **{**values, **fields})
 
 
-def rows_of(log: CaptionLog) -> list[LoggedCaption]:
-    with LogReader(log.path) as reader:
-        return list(reader.all_rows())
-
-
-def test_a_row_has_what_the_caption_has(log: CaptionLog) -> None:
+def test_a_row_is_the_record_with_the_robot_and_a_small_picture(log: CaptionLog) -> None:
     image = LazyImage.of_pixels(np.full((400, 800, 3), 90, np.uint8))
-    pose = Pose("map", (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0))
-    assert Recorder(log, robot="robot7").take(live("a cup by a door", "cup", "door", image=image, pose=pose))
-    (row,) = rows_of(log)
-    assert (row.robot, row.camera, row.text, row.score, row.model) == (
-        "robot7",
-        "front",
-        "a cup by a door",
-        -3.5,
-        "tiny",
+    written = live(
+        "a cup by a door", "cup", "door", image=image, pose=Pose("map", (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0))
     )
-    assert [(noun.lemma, noun.supported) for noun in row.nouns] == [("cup", True), ("door", False)]
-    assert [(thing.class_name, thing.box_xyxy) for thing in row.objects] == [("cup", (1.0, 2.0, 3.0, 4.0))]
-    assert (row.coverage, row.stamp_ns, row.status) == (0.5, START_NS, "ok")
-    assert row.pose is not None
-    assert row.pose.position == (1.0, 2.0, 3.0)
+    assert Recorder(log, robot="robot7").take(written)
+    (row,) = rows_of(log.path)
+    assert row.values == {**written.to_json(), "robot": "robot7"}
     assert row.picture is not None
-    picture = cv2.imdecode(np.frombuffer(row.picture, np.uint8), cv2.IMREAD_COLOR)
-    assert picture.shape == (160, 320, 3)
+    assert cv2.imdecode(np.frombuffer(row.picture, np.uint8), cv2.IMREAD_COLOR).shape == (160, 320, 3)
 
 
-def test_only_a_new_meaning_of_each_camera_is_written(log: CaptionLog) -> None:
+def test_only_a_new_meaning_of_each_camera_is_written_and_the_rest_is_counted(log: CaptionLog) -> None:
     recorder = Recorder(log)
-    items = [
-        live("a cup", "cup"),
+    for item in (
+        live("a cup", "cup", dropped=3),
         live("the red cup", "cup"),
         live("a cup", "cup", camera="rear"),
         live("a dog", "dog"),
-        live("a cup", "cup", received_s=START_NS / 1e9 + 60),
+        live("a cup", "cup", received_s=START_S + 60),
         live("", status=CaptionStatus.NOTHING_FOUND),
         live("a horse", "horse", status=CaptionStatus.ERROR),
         live("a cat", "cat", status=CaptionStatus.LOW_CONFIDENCE),
-    ]
-    for item in items:
+    ):
         recorder.take(item)
-    assert [(row.camera, row.text) for row in rows_of(log)] == [
+    assert [(row.camera, row.text) for row in rows_of(log.path)] == [
         ("front", "a cup"),
         ("rear", "a cup"),
         ("front", "a dog"),
@@ -96,13 +66,14 @@ def test_only_a_new_meaning_of_each_camera_is_written(log: CaptionLog) -> None:
         ("front", "a cat"),
     ]
     assert (recorder.written, recorder.unchanged, recorder.captions) == (5, 1, 5)
+    assert (recorder.without_caption, recorder.dropped) == (2, 3)
 
 
 def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log: CaptionLog) -> None:
     recorder = Recorder(log)
 
     def take(text: str, at_s: float) -> bool:
-        return recorder.take(live(f"a {text}", text, received_s=START_NS / 1e9 + at_s, stamp_ns=0))
+        return recorder.take(live(f"a {text}", text, received_s=START_S + at_s, stamp_ns=None))
 
     written = [at_s for at_s in np.arange(0.0, 10.0, 0.25) if take("cup" if at_s % 0.5 else "dog", at_s)]
     assert written == [0.0, 0.25]
@@ -121,47 +92,62 @@ def test_photographs_do_not_flicker(log: CaptionLog) -> None:
     assert said == [True, True, True, False]
 
 
-def test_images_without_a_caption_are_counted(log: CaptionLog) -> None:
-    recorder = Recorder(log)
-    recorder.take(live("a cup", "cup", dropped=3))
-    recorder.take(live("", status=CaptionStatus.NOTHING_FOUND))
-    recorder.take(live("a horse", "horse", status=CaptionStatus.ERROR))
-    assert (recorder.written, recorder.unchanged, recorder.without_caption, recorder.dropped) == (1, 0, 2, 3)
-
-
-def test_a_broken_image_does_not_cost_the_caption(log: CaptionLog) -> None:
+def test_a_broken_image_does_not_cost_the_caption_and_an_unwanted_one_is_not_decoded(log: CaptionLog) -> None:
     def decode() -> Any:
         raise ImageError("not an image")
 
     assert Recorder(log).take(live("a cup", "cup", image=LazyImage(decode)))
-    assert rows_of(log)[0].picture is None
+    assert rows_of(log.path)[0].picture is None
+    unwanted = LazyImage(lambda: pytest.fail("decoded"))
+    assert Recorder(log, picture_side_px=0).take(live("a dog", "dog", image=unwanted))
 
 
-def test_without_pictures_no_image_is_decoded(log: CaptionLog) -> None:
-    image = LazyImage(lambda: pytest.fail("decoded"))
-    assert Recorder(log, picture_side_px=0).take(live("a cup", "cup", image=image))
+def refuse(*arguments: Any) -> Any:
+    raise CaptionLogError("the log cannot be written: disk full")
 
 
-def test_trouble_is_said_once_and_what_was_lost_is_written_when_it_comes_again(
+def test_trouble_is_said_once_and_ends_when_a_caption_is_written_again_and_not_before(
     log: CaptionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
     recorder = Recorder(log, on_problem=said.append)
     with monkeypatch.context() as patched:
-
-        def refuse(row: LoggedCaption) -> int:
-            raise CaptionLogError("the log cannot be written: disk full")
-
         patched.setattr(log, "append", refuse)
         assert not recorder.take(live("a cup", "cup"))
         assert not recorder.take(live("a cup", "cup"))
-        assert recorder.problem == "the log cannot be written: disk full"
+    recorder.tidy()
+    assert recorder.problem == "the log cannot be written: disk full", "an idle log is no log that is written"
     assert recorder.take(live("a cup", "cup"))
     assert said == [
         "the log cannot be written: disk full; captions are lost until it can",
-        "the caption log is written again; 2 captions are lost",
+        "the caption log is written again; 2 captions lost",
     ]
     assert (recorder.problem, recorder.failed, recorder.written) == ("", 2, 1)
+
+
+def test_trouble_of_an_idle_log_that_has_cost_no_caption_ends_by_itself(
+    log: CaptionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder(log)
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "prune", refuse)
+        recorder.tidy()
+        assert recorder.problem
+    recorder.tidy()
+    assert not recorder.problem
+
+
+@pytest.mark.parametrize("act", [Recorder.tidy, lambda recorder: recorder.take(live("a dog", "dog"))])
+def test_a_log_that_was_deleted_is_told_of_and_begun_anew(log: CaptionLog, act: Callable[[Recorder], object]) -> None:
+    said: list[str] = []
+    recorder = Recorder(log, on_problem=said.append)
+    recorder.take(live("a cup", "cup"))
+    log.path.unlink()
+    act(recorder)
+    assert "was deleted or moved while it was written" in recorder.note
+    assert said == [recorder.note]
+    assert recorder.take(live("a horse", "horse"))
+    assert texts_of(log.path)[-1] == "a horse"
 
 
 def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_counted(tmp_path: Path) -> None:
@@ -170,32 +156,25 @@ def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_co
 
         @property
         def captions(self) -> int:
-            if super().captions:
-                raise CaptionLogError("the log cannot be read")
-            return 0
+            return refuse() if super().captions else 0  # type: ignore[no-any-return]
 
     with Uncounted(tmp_path / "captions.db") as log:
         recorder = Recorder(log)
         assert recorder.take(live("a cup", "cup"))
         assert not recorder.take(live("a cup", "cup"))
-        assert [row.text for row in rows_of(log)] == ["a cup"]
+        assert texts_of(log.path) == ["a cup"]
         assert (recorder.written, recorder.failed) == (1, 0)
 
 
-def test_a_feed_is_written_until_its_end_and_its_events_are_passed_on(log: CaptionLog) -> None:
+def test_a_feed_is_written_until_its_end_or_until_it_should_stop_and_events_are_passed_on(log: CaptionLog) -> None:
     feed = CaptionFeed()
     feed.add(live("a cup", "cup"))
     feed.add_event(FeedEvent(EventKind.ERROR, "a frame is broken"))
     feed.add(live("a dog", "dog"))
+    record(feed, Recorder(log), lambda: True)
+    assert texts_of(log.path) == []
     feed.close()
     events: list[FeedEvent] = []
     record(feed, Recorder(log), lambda: False, events.append)
-    assert [row.text for row in rows_of(log)] == ["a cup", "a dog"]
+    assert texts_of(log.path) == ["a cup", "a dog"]
     assert [event.text for event in events] == ["a frame is broken"]
-
-
-def test_writing_ends_when_it_should(log: CaptionLog) -> None:
-    feed = CaptionFeed()
-    feed.add(live("a cup", "cup"))
-    record(feed, Recorder(log), lambda: True)
-    assert rows_of(log) == []

@@ -31,6 +31,8 @@ NOW = datetime(2026, 11, 22, 14, 30, 0, tzinfo=ZONE)
         ("1 Minute ago", "2026-11-22T12:29:00.000Z"),
         ("2 hrs", "2026-11-22T10:30:00.000Z"),
         ("2wks", "2026-11-08T12:30:00.000Z"),
+        ("2H", "2026-11-22T10:30:00.000Z"),
+        ("2m", "2026-11-22T12:28:00.000Z"),
         ("2026-11-20", "2026-11-19T22:00:00.000Z"),
         ("2026-11-20 08:15", "2026-11-20T06:15:00.000Z"),
         ("2026-11-20T08:15:01.500Z", "2026-11-20T08:15:01.500Z"),
@@ -71,7 +73,7 @@ def test_a_local_time_has_the_offset_of_its_own_day(now: str, text: str, expecte
     "text",
     [
         *("", "tomorrow", "2026-13-01", "h", "-2h", "99999999999 weeks", "2h later"),
-        *("500ms", "2 mos", "3 months ago", "2 decades", "2 score", "1 seconde", "5 mi", "1y"),
+        *("500ms", "2 mos", "3 months ago", "2 decades", "2 score", "1 seconde", "5 mi", "1y", "2M", "2M ago"),
     ],
 )
 def test_what_is_no_time_gets_a_sentence(text: str) -> None:

@@ -12,7 +12,7 @@ import cv2
 import pytest
 
 from smart_caption_ros.caption_log import CaptionLog
-from tests.caption_log.rows import row
+from tests.caption_log.rows import caption
 from tests.frames import blobs
 
 # A library that writes to file descriptor 1, as Fast DDS does, at the begin and end of a command and of the process,
@@ -60,7 +60,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
     folder = tmp_path_factory.mktemp("json")
     cv2.imwrite(str(folder / "room.png"), blobs(1, 48, 64))
     with CaptionLog(folder / "captions.db") as log:
-        log.append(row("a cup"))
+        log.append(caption("a cup"))
     picture, bundle, log_file = str(folder / "room.png"), str(tiny_bundle), str(folder / "captions.db")
     commands = [
         ["describe", picture, str(folder / "missing.png"), "--bundle", bundle, "--json"],
@@ -70,7 +70,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
         ["bundle", "inspect", bundle, "--json"],
         ["coverage", "score", "--caption", "a dog", "--classes", "dog", "--json"],
         ["log", "find", "--log", log_file, "--json"],
-        ["log", "info", "--log", log_file, "--json"],
         ["doctor", "--json"],
     ]
     stdout = tmp_path_factory.mktemp("stdout")
@@ -89,7 +88,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
 
 @pytest.mark.parametrize(
     "command",
-    ["benchmark", "bundle inspect", "bundle verify", "coverage score", "log find", "log info", "doctor"],
+    ["benchmark", "bundle inspect", "bundle verify", "coverage score", "log find", "doctor"],
 )
 def test_a_command_prints_one_json_value_and_nothing_else(outputs: dict[str, str], command: str) -> None:
     assert json.loads(outputs[command])

@@ -21,7 +21,7 @@ from typer.testing import Result
 
 from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.cli.serve import TOKEN_VARIABLE
-from tests.caption_log.rows import row
+from tests.caption_log.rows import caption
 
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -98,6 +98,15 @@ def test_without_ros_the_sentence_says_what_else_there_is(run: Run, monkeypatch:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "."])
+def test_what_is_no_caption_log_is_refused_before_anything_starts(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "notes.txt").write_text("root:x:0:0:root:/root:/bin/bash\n" * 50)
+    result = run("serve", "--log", tmp_path / name, "--source", "0", "--port", "0")
+    assert result.exit_code == 1
+    assert "caption log" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_open_streams(
     tiny_bundle: Path, tmp_path: Path
 ) -> None:
@@ -107,7 +116,7 @@ def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_ope
     cv2.imwrite(str(tmp_path / "room.png"), picture)
     arguments = ["--host", "0.0.0.0", "--port", "0", "--source", tmp_path / "room.png", "--bundle", tiny_bundle]
     with CaptionLog(tmp_path / "captions.db") as log:
-        log.append(row("a red cup"))
+        log.append(caption("a red cup"))
     arguments += ["--log", log.path]
     command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "serve", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -128,7 +137,7 @@ def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_ope
                 assert time.monotonic() < end_s
                 connection.request("GET", "/captions.json", headers=bearer)
                 captions = json.loads(connection.getresponse().read())["captions"]
-            assert captions["room"]["size"] == [64, 48]
+            assert captions["room"]["image_size"] == [64, 48]
             connection.request("GET", f"/{captions['room']['picture']}", headers=bearer)
             assert connection.getresponse().read().startswith(b"\xff\xd8\xff")
             connection.request("GET", "/log/captions.json?words=cup", headers=bearer)

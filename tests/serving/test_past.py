@@ -17,30 +17,26 @@ import pytest
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
-from smart_caption_ros.caption_log import CaptionLog, LogReader, Query
-from smart_caption_ros.caption_log.csv_files import import_csv
+from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.imaging import decode_image_bytes
 from smart_caption_ros.serving import Access, Hub, PageServer, make_token
 from smart_caption_ros.serving.past import ROWS_A_PAGE
-from tests.caption_log.rows import START_NS, at, full_row, row
+from tests.caption_log.rows import START_MS as CUP_MS
+from tests.caption_log.rows import at, caption, full
 from tests.serving.serving_requests import get
 
 JPEG = cv2.imencode(".jpg", np.full((240, 320, 3), 90, np.uint8))[1].tobytes()
-CUP_MS, DOG_MS = START_NS // 10**6, START_NS // 10**6 + 10_000
-MANY = 100
+DOG_MS = CUP_MS + 10_000
+MANY = 70
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("log") / "captions.db"
     with CaptionLog(path) as opened:
-        opened.add(
-            [
-                replace(full_row(), picture=JPEG, pose=at(0.5, 0.5)),
-                row("a dog <b>", at_s=10, camera="rear", pose=at(9.0, 9.0)),
-                *(row(f"chair {number}", at_s=-number) for number in range(1, MANY + 1)),
-            ]
-        )
+        opened.append(replace(full(), pose=at(0.5, 0.5)), JPEG)
+        opened.append(caption("a dog <b>", 10, camera="rear", pose=at(9.0, 9.0)))
+        opened.add([*(caption(f"chair {number}", -number) for number in range(1, MANY + 1))])
     return path
 
 
@@ -112,13 +108,13 @@ def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server: 
 
 
 def test_a_caption_is_shown_as_a_live_one(server: PageServer) -> None:
-    caption = json.loads(get(server, f"/log/{CUP_MS}.json")[1])
-    assert caption["text"] == "a red cup on a table"
-    assert caption["objects"][0] == {"class_name": "cup", "class_id": -1, "score": 0.9, "box_xyxy": [1, 2, 3.5, 4]}
-    assert caption["named_objects"][0] == [0]
-    assert (caption["image_size"], caption["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
-    assert (caption["time_ms"], caption["robot"], caption["place"]) == (CUP_MS, "robot1", "map 0.50, 0.50, 0.00")
-    assert (caption["status"], caption["calibrated_confidence"]) == ("low confidence", 0.625)
+    shown = json.loads(get(server, f"/log/{CUP_MS}.json")[1])
+    assert shown["text"] == "a red cup on a table"
+    assert shown["objects"][0] == {"class_name": "cup", "class_id": 0, "score": 0.9, "box_xyxy": [0, 0, 9, 9]}
+    assert shown["named_objects"][0] == [0]
+    assert (shown["image_size"], shown["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
+    assert (shown["time_ms"], shown["robot"], shown["place"]) == (CUP_MS, "robot1", "map 0.50, 0.50, 0.00")
+    assert (shown["status"], shown["calibrated_confidence"]) == ("low confidence", 0.625)
 
 
 def test_a_picture_is_sent_once(server: PageServer) -> None:
@@ -139,25 +135,16 @@ def test_a_frame_is_downloaded_with_its_caption_and_boxes(server: PageServer) ->
     drawn = decode_image_bytes(body.encode("latin-1"))
     assert drawn.shape[1] == 320
     assert drawn.shape[0] > 240, "the caption is below the frame"
-    # The box of the table is (0, 0, 9, 9) in a frame of 640 pixels, and half as large on the picture.
+    # The boxes are (0, 0, 9, 9) in a frame of 640 pixels, and half as large on the picture.
     assert abs(int(drawn[100, 100].mean()) - 90) < 3, "the frame"
     assert drawn[:6, :6].std() > 20, "its outline"
 
 
-def test_what_was_found_is_downloaded_as_a_page_and_as_a_table(server: PageServer, tmp_path: Path) -> None:
-    status, page, headers = get(server, "/log/captions.html?words=cup")
-    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="captions.html"')
-    assert "<mark>cup</mark>" in page
-    assert "data:image/jpeg;base64,/9j/" in page
-    assert str(tmp_path.parent) not in page, "not where the log is"
+def test_what_was_found_is_downloaded_as_a_table(server: PageServer) -> None:
     status, table, headers = get(server, "/log/captions.csv?camera=rear")
     assert (status, headers["content-type"].split(";")[0]) == (200, "text/csv")
+    assert headers["content-disposition"] == 'attachment; filename="captions.csv"'
     assert [line["text"] for line in csv.DictReader(io.StringIO(table))] == ["a dog <b>"]
-    (tmp_path / "captions.csv").write_text(get(server, "/log/captions.csv")[1])
-    assert import_csv(tmp_path / "captions.csv", tmp_path / "copy.db") == (MANY + 2, 0)
-    with LogReader(tmp_path / "copy.db") as reader:
-        (cup,) = reader.find(Query("cup"), with_pictures=True)
-    assert cup.picture == JPEG
 
 
 @pytest.mark.parametrize(
@@ -170,7 +157,7 @@ def test_what_was_found_is_downloaded_as_a_page_and_as_a_table(server: PageServe
         ("/log/captions.json?near=0,0&radius=-1", 400, "must be a positive number"),
         ("/log/captions.json?before=x", 400, "before is not a number: 'x'"),
         ("/log/captions.json?near=0,0&frame=odom", 400, "is in the frame 'odom': map"),
-        ("/log/captions.html?words=???", 400, "there is no word"),
+        ("/log/captions.html", 404, "There is no such page."),
         ("/log/captions.csv?words=???", 400, "there is no word"),
         ("/log/1.json", 404, "This caption is not in the log any more."),
         ("/log/1.jpg", 404, "not in the log any more"),
@@ -203,7 +190,7 @@ def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path: Path
         assert not path.exists()
         with CaptionLog(path) as log:
             assert json.loads(get(server, "/log.json")[1])["problem"] == "There is no caption in the log yet."
-            log.append(row())
+            log.append(caption())
             assert len(found(server)["captions"]) == 1, "it is found while it is written"
         path.write_bytes(b"no database" * 100)
         assert "it is not an SQLite database" in json.loads(get(server, "/log.json")[1])["problem"]
@@ -219,7 +206,7 @@ def test_the_log_is_behind_the_token_and_is_not_written(log: Path) -> None:
 
 def test_a_picture_that_is_damaged_is_not_drawn(tmp_path: Path) -> None:
     with CaptionLog(tmp_path / "captions.db") as log:
-        number = log.append(full_row())  # with bytes that are no picture
+        number = log.append(full(), b"no picture")  # with bytes that are no picture
     with PageServer(Hub(), Access.of(), log=log.path) as server:
         status, body, _ = get(server, f"/log/{number}/drawn.jpg")
     assert status == 404

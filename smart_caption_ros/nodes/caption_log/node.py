@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from smart_caption_ros.caption_log.recording import Recorder, record
 from smart_caption_ros.caption_log.schema import default_log_path
 from smart_caption_ros.live import EventKind, FeedError, FeedEvent
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
-from smart_caption_ros.nodes.caption_log.search_service import to_logged_message, to_query
+from smart_caption_ros.nodes.caption_log.search_service import to_logged_caption, to_query
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.live import RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters
@@ -102,9 +103,13 @@ class CaptionLogNode(Node):
             self.exit_status = 1
 
     def _report(self, event: FeedEvent) -> None:
-        log = self.get_logger().warning if event.kind is EventKind.ERROR else self.get_logger().info
-        if event.kind is not EventKind.DIAGNOSTICS:
-            log(visible(event.text, _MAX_SENTENCE))
+        text = visible(event.text, _MAX_SENTENCE)
+        with contextlib.suppress(Exception):  # a report that fails costs no caption
+            # rclpy allows one severity a line of code.
+            if event.kind is EventKind.ERROR:
+                self.get_logger().warning(text)
+            elif event.kind is not EventKind.DIAGNOSTICS:
+                self.get_logger().info(text)
 
     def _find(self, request: FindCaptions.Request, response: FindCaptions.Response) -> FindCaptions.Response:
         values = self._settings.values
@@ -112,7 +117,7 @@ class CaptionLogNode(Node):
             query = to_query(request, values["find_limit"])
             with LogReader(self._path) as reader:
                 rows = reader.find(query, with_pictures=request.with_images, timeout_s=values["find_timeout_s"])
-            response.captions = [to_logged_message(row) for row in rows]
+            response.captions = [to_logged_caption(row) for row in rows]
             response.success = True
         except CaptionLogError as error:
             response.message = str(error)
@@ -124,6 +129,8 @@ class CaptionLogNode(Node):
         level, message = DiagnosticStatus.OK, f"{recorder.captions} captions of {len(cameras)} cameras"
         if not online:
             level, message = DiagnosticStatus.WARN, "no captions are published: " + "; ".join(self._feed.waiting_for)
+        if recorder.note:
+            level, message = DiagnosticStatus.WARN, recorder.note
         if recorder.problem or self._failure:
             level, message = DiagnosticStatus.ERROR, self._failure or recorder.problem
         values = {
@@ -135,7 +142,7 @@ class CaptionLogNode(Node):
             "not written": str(recorder.failed),
             "lost before they were written": str(sum(camera.lost for camera in cameras)),
             "cameras": ", ".join(visible(camera.camera) for camera in online),
-            "last error": self._failure or recorder.problem,
+            "last error": self._failure or recorder.problem or recorder.note,
         }
         return [
             DiagnosticStatus(

@@ -7,8 +7,8 @@ from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header
 
-from smart_caption_ros.caption_log import LoggedCaption, Near, Query
-from smart_caption_ros.msg import LoggedCaption as LoggedCaptionMessage
+from smart_caption_ros.caption_log import CaptionLogError, LogRow, Near, Query
+from smart_caption_ros.msg import LoggedCaption
 from smart_caption_ros.srv import FindCaptions
 
 DEFAULT_LIMIT = 20
@@ -37,23 +37,31 @@ def to_query(request: FindCaptions.Request, find_limit: int) -> Query:
     )
 
 
-def to_logged_message(row: LoggedCaption) -> LoggedCaptionMessage:
-    """Translate a row."""
-    header = Header(stamp=_time(row.stamp_ns), frame_id=row.frame_id)
-    message = LoggedCaptionMessage(
+def to_logged_caption(row: LogRow) -> LoggedCaption:
+    """Translate a row.
+
+    Raises:
+        CaptionLogError: the row is damaged.
+    """
+    try:
+        record = row.record()
+    except ValueError as error:
+        raise CaptionLogError(f"the caption {row.id} is damaged: {error}") from error
+    header = Header(stamp=_time(record.stamp_ns or 0), frame_id=record.frame_id)
+    message = LoggedCaption(
         header=header,
         time=_time(row.time_ns),
-        robot=row.robot,
-        camera=row.camera,
-        text=row.text,
-        nouns=[noun.lemma for noun in row.nouns],
-        objects=list(dict.fromkeys(item.class_name for item in row.objects)),
+        robot=record.robot,
+        camera=record.camera,
+        text=record.caption.text,
+        nouns=[noun.lemma for noun in record.grounding.nouns] if record.grounding else [],
+        objects=list(row.classes),
     )
-    if row.pose is not None:
-        (x, y, z), (qx, qy, qz, qw) = row.pose.position, row.pose.orientation
+    if record.pose is not None:
+        (x, y, z), (qx, qy, qz, qw) = record.pose.position, record.pose.orientation
         message.has_pose = True
         message.pose = PoseStamped(
-            header=Header(stamp=header.stamp, frame_id=row.pose.frame_id),
+            header=Header(stamp=header.stamp, frame_id=record.pose.frame_id),
             pose=Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw)),
         )
     if row.picture is not None:

@@ -37,19 +37,19 @@ PoseLookup = Callable[[Header], Pose | None]
 
 
 @dataclass
-class _Topic:
+class _CaptionTopic:
     """A topic of captions."""
 
     name: str
-    """Full name, remapped."""
+    """Full name, after remapping."""
     given: str
-    """The name before it was remapped. rclpy gets this one, because it remaps every name that it gets."""
+    """Unremapped name; rclpy applies remappings when it subscribes."""
     subscription: Subscription | None = None
     reliability: ReliabilityPolicy = ReliabilityPolicy.RELIABLE
     cameras: dict[str, str] = field(default_factory=dict)
     """Names in the feed by :attr:`Caption.camera`, of the cameras whose captions were received."""
     placeholder: str = ""
-    """Name in the feed until the first caption says which camera it is of."""
+    """Name in the feed until the first caption says which camera it is of; empty afterwards."""
     images: dict[str, ImageHistory] = field(default_factory=dict)
     """By the name of the camera in the feed."""
     pending: deque[tuple[CaptionRecord, float]] = field(default_factory=deque)
@@ -92,7 +92,7 @@ class RosCaptionFeed(CaptionFeed):
         self._wanted_cameras = frozenset(cameras)
         self._are_images_wanted = are_images_wanted
         self._pose_lookup = pose_lookup
-        self._topics: dict[str, _Topic] = {}
+        self._topics: dict[str, _CaptionTopic] = {}
         self._other_topics: tuple[str, ...] = ()
         self._other_cameras: set[str] = set()
         self._forgotten_before = 0
@@ -165,7 +165,7 @@ class RosCaptionFeed(CaptionFeed):
 
     def _add_topic(self, name: str) -> None:
         full_name = self._node.resolve_topic_name(name)
-        self._topics.setdefault(full_name, _Topic(full_name, name))
+        self._topics.setdefault(full_name, _CaptionTopic(full_name, name))
 
     def _discover(self) -> None:
         """Subscribe to topics that have a publisher now, and note those that have none any more."""
@@ -196,7 +196,7 @@ class RosCaptionFeed(CaptionFeed):
                 )
             )
 
-    def _follow(self, topic: _Topic) -> None:
+    def _follow(self, topic: _CaptionTopic) -> None:
         publishers = [
             publisher
             for publisher in self._node.get_publishers_info_by_topic(topic.given)
@@ -227,7 +227,7 @@ class RosCaptionFeed(CaptionFeed):
             callback_group=self._group,
         )
 
-    def _add_placeholder(self, topic: _Topic) -> None:
+    def _add_placeholder(self, topic: _CaptionTopic) -> None:
         """Add a camera from which nothing has come yet, with the name that its captions most likely have."""
         name = camera_name(topic.name, "")
         if not self._wanted_cameras or name in self._wanted_cameras:
@@ -235,7 +235,7 @@ class RosCaptionFeed(CaptionFeed):
             self.add_camera(name, topic.name, f"{topic.name} has a publisher")
             self._diagnostics.set_camera(topic.name, name.rpartition("/")[2], name)
 
-    def _follow_images(self, topic: _Topic, types: dict[str, list[str]]) -> None:
+    def _follow_images(self, topic: _CaptionTopic, types: dict[str, list[str]]) -> None:
         """Subscribe to the images of the cameras of a topic, where they are known."""
         for camera in topic.cameras.values():
             name = self._diagnostics.image_topic(camera)
@@ -252,7 +252,7 @@ class RosCaptionFeed(CaptionFeed):
                 history.destroy()
             topic.images[camera] = ImageHistory(self._node, name, kind, lambda: self._release(topic), self._group)
 
-    def _receive(self, topic: _Topic, message: Caption) -> None:
+    def _receive(self, topic: _CaptionTopic, message: Caption) -> None:
         camera = camera_name(topic.name, message.camera)
         if self._wanted_cameras and not self._wanted_cameras & {camera, message.camera}:
             if len(self._other_cameras) < _MAX_OTHER_CAMERAS:
@@ -282,7 +282,7 @@ class RosCaptionFeed(CaptionFeed):
         self._release(topic)
 
     def _forget_cameras(self) -> None:
-        """Forget the cameras that gave way to others."""
+        """Forget the cameras that the feed has dropped."""
         self._forgotten_before = self.forgotten
         known = self.camera_names
         for topic in self._topics.values():
@@ -293,7 +293,7 @@ class RosCaptionFeed(CaptionFeed):
                     if (history := topic.images.pop(camera, None)) is not None:
                         history.destroy()
 
-    def _release(self, topic: _Topic) -> None:
+    def _release(self, topic: _CaptionTopic) -> None:
         """Pass on captions, in order, whose images are there or have not come in time."""
         while topic.pending:
             live, due_s = topic.pending[0]

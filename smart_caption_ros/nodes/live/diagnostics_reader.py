@@ -15,7 +15,7 @@ _TASK = ": captions"
 
 
 @dataclass(frozen=True)
-class _Camera:
+class _PublishedCamera:
     """A camera that publishes captions."""
 
     topic: str
@@ -37,7 +37,7 @@ class DiagnosticsReader:
         """
         self._feed = feed
         self._nodes: dict[str, set[tuple[str, str]]] = {}
-        self._cameras: dict[str, _Camera] = {}
+        self._cameras: dict[str, _PublishedCamera] = {}
         self._image_topics: dict[str, str] = {}
 
     def set_nodes(self, topic: str, nodes: set[tuple[str, str]]) -> None:
@@ -45,8 +45,8 @@ class DiagnosticsReader:
         self._nodes[topic] = nodes
 
     def set_camera(self, topic: str, hardware_id: str, camera: str) -> None:
-        """Note a camera of the feed, see :class:`_Camera`."""
-        self._cameras[camera] = _Camera(topic, hardware_id)
+        """Note a camera of the feed, see :class:`_PublishedCamera`."""
+        self._cameras[camera] = _PublishedCamera(topic, hardware_id)
 
     def forget_camera(self, camera: str) -> None:
         """Undo :meth:`set_camera`."""

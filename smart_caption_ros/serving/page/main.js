@@ -44,7 +44,7 @@ const connection = new Connection(byId("connection"), {
     else show(caption.camera);
   },
   status(status) {
-    for (const [name, each] of Object.entries(status.cameras)) known(name).status = each;
+    for (const [name, camera] of Object.entries(status.cameras)) known(name).status = camera;
     for (const [name, { caption }] of cameras) {
       // It had this name by mistake, or gave way to another one.
       if ((!caption || status.note) && !(name in status.cameras)) cameras.delete(name);

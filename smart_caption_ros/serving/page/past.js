@@ -125,11 +125,9 @@ export class Past {
     const count = this.#captions.length;
     const more = this.#before === null ? "" : ", and more";
     setText(this.#summary, count ? `${count} caption${count > 1 ? "s" : ""}${more}` : "Nothing found.");
-    const links = ["html", "csv"].map((kind) =>
-      element("a", { href: `log/captions.${kind}?${search}`, download: "", text: kind.toUpperCase() }),
-    );
+    const link = element("a", { href: `log/captions.csv?${search}`, download: "", text: "CSV" });
     const hint = this.#before === null ? "" : ` (the newest ${DOWNLOADED})`;
-    this.#downloads.replaceChildren(`Download the result${hint} as `, links[0], " or ", links[1]);
+    this.#downloads.replaceChildren(`Download the result${hint} as `, link);
     this.#downloads.hidden = !count;
   }
 

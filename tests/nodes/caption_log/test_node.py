@@ -28,6 +28,7 @@ from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
 from smart_caption_ros.record import CaptionRecord
+from tests.caption_log.rows import texts_of
 from tests.nodes.fake_captioner import shade_caption
 from tests.nodes.waiting import wait_for
 
@@ -169,6 +170,28 @@ def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain:
         assert set(domain.get_node_names_and_namespaces()) == {("part", "/"), ("caption_log_node", "/robot7")}
         assert domain.count_subscribers("/robot7/diagnostics") == 2, "that of the log node, and of the test"
         assert domain.count_subscribers("/diagnostics") == 0
+
+
+def test_a_caption_of_another_format_version_and_a_log_that_is_deleted_end_no_writer(
+    domain: LifecycleNode, tmp_path: Path
+) -> None:
+    path = tmp_path / "captions.db"
+    diagnostics = Diagnostics(domain)
+    publisher = domain.create_publisher(Caption, "/robot7/robot/caption", 10)
+    with running(log_node(domain, path, max_size_mb=1), domain):
+        wait_for(publisher.get_subscription_count, "subscription")
+        foreign = caption_message(1)
+        foreign.format_version = 99
+        for message in (foreign, caption_message(60)):
+            publisher.publish(message)
+        wait_for(lambda: diagnostics.has_written(2), "rows")
+        assert diagnostics.level == DiagnosticStatus.OK
+        path.unlink()
+        wait_for(lambda: diagnostics.level == DiagnosticStatus.WARN, "the warning")
+        assert "was deleted or moved" in diagnostics.values["last error"]
+        publisher.publish(caption_message(200))
+        wait_for(lambda: diagnostics.has_written(3), "row")
+        assert texts_of(path) == [caption_message(200).text]
 
 
 def test_a_log_that_cannot_be_opened_is_named(domain: LifecycleNode, tmp_path: Path) -> None:

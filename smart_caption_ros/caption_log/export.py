@@ -1,0 +1,59 @@
+"""The log as a CSV file."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from smart_caption_ros.caption_log.results import write_picture_of
+from smart_caption_ros.caption_log.row import LogRow
+from smart_caption_ros.caption_log.times import iso_utc
+from smart_caption_ros.files import replaced_atomically
+from smart_caption_ros.json_text import json_text
+
+PICTURE, PICTURE_FILE = "picture_base64", "picture_file"
+
+
+def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None, inputs: Iterable[Path] = ()) -> int:
+    """Write rows as a CSV file, whole or not at all: id, time, and the keys of the record; lists are JSON.
+
+    Args:
+        rows: from a log.
+        path: the file.
+        pictures: folder for the pictures, as `<id>.jpg`; None writes them into the file in base64.
+        inputs: files that are read, and must not be replaced.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        OutputError: the file is an input, a folder or a device.
+        OSError: a file cannot be written.
+    """
+    count = 0
+    with (
+        replaced_atomically(path, inputs) as unfinished,
+        unfinished.open("w", encoding="utf-8", errors="surrogateescape", newline="") as stream,
+    ):
+        writer = csv.writer(stream)
+        names: list[str] = []
+        for row in rows:
+            if not count:
+                names = list(row.values)
+                writer.writerow(["id", "time", *names, PICTURE if pictures is None else PICTURE_FILE])
+            if pictures is None:
+                picture = base64.b64encode(row.picture or b"").decode("ascii")
+            else:
+                file = write_picture_of(row, pictures)
+                picture = "" if file is None else os.path.relpath(file, path.parent)
+            cells = [_cell(row.values.get(name)) for name in names]
+            writer.writerow([row.id, iso_utc(row.time_ns), *cells, picture])
+            count += 1
+    return count
+
+
+def _cell(value: object) -> object:
+    return json_text(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
