@@ -25,9 +25,6 @@ from training.models.captioner import Visual
 from training.vision.backbone import Backbone
 from training.vision.released_weights import open_backbone
 
-EARLIER_SHA256 = "earlier_sha256"
-"""Key of a file in the manifest: digests of the same graph before its metadata were removed. Features that such a graph
-computed remain valid."""
 IMAGE = "image_bgr"
 TOKENS, BOXES, CLASS_SCORES = "tokens", "boxes", "class_scores"
 
@@ -116,16 +113,11 @@ def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> VisionBun
             f"this captioner was trained on tokens of the bundle {source['bundle']}; give it with --vision-from"
         )
     bundle = VisionBundle.load(path)
-    file = bundle.manifest["files"][VISION_GRAPH]
-    digest = file["sha256"]
-    if (
-        source["vision_sha256"] not in (digest, *file.get(EARLIER_SHA256, ()))
-        or bundle.token_width != trained.captioner.config.token_width
-    ):
+    digest, width = bundle.manifest["files"][VISION_GRAPH]["sha256"], trained.captioner.config.token_width
+    if source["vision_sha256"] != digest or bundle.token_width != width:
         raise ExportError(
             f"{path}: its vision graph (sha256 {digest[:12]}, tokens {bundle.token_width} wide) did not make the "
-            f"features of this captioner (sha256 {source['vision_sha256'][:12]}, "
-            f"{trained.captioner.config.token_width} wide)"
+            f"features of this captioner (sha256 {source['vision_sha256'][:12]}, {width} wide)"
         )
     return bundle
 

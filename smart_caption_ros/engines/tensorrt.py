@@ -219,9 +219,9 @@ class TensorRtGraph:
         )
         self.metadata: Mapping[str, str] = {}
         self._memory: dict[str, int] = {}
-        for each, array in self._arrays.items():
-            self._memory[each] = cuda.call("cudaMalloc", max(array.nbytes, 1))
-            self._context.set_tensor_address(each, self._memory[each])
+        for tensor, array in self._arrays.items():
+            self._memory[tensor] = cuda.call("cudaMalloc", max(array.nbytes, 1))
+            self._context.set_tensor_address(tensor, self._memory[tensor])
         self._replay: Any = None
         self._upload(self._arrays)
         self._enqueue()  # the first run allocates memory, which is not allowed during a capture

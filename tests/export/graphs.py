@@ -79,23 +79,14 @@ def assert_equal_to_plain_search(
     visual: Visual,
     beams: int,
     guides: Guides | None = None,
-    repeats: tuple[float, torch.Tensor] | None = None,
 ) -> list[list[int]]:
     """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
     batch, beam_size, _ = found["words"].shape
-    same = {} if repeats is None else {word: number for word, number in enumerate(repeats[1].tolist()) if number}
     lengths = []
     for image in range(batch):
         one = Visual(*(None if field is None else field[image : image + 1] for field in visual))
-        expected = plain_beam_search(
-            captioner,
-            one,
-            beam_size,
-            MAX_WORDS,
-            guide=None if guides is None else guides[image],
-            same=same,
-            penalty=0.0 if repeats is None else repeats[0],
-        )
+        guide = None if guides is None else guides[image]
+        expected = plain_beam_search(captioner, one, beam_size, MAX_WORDS, guide=guide)
         for place in range(beams):
             words, log_probabilities = expected[place].words, expected[place].log_probabilities
             assert found["words"][image, place, : len(words)].tolist() == words

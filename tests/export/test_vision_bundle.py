@@ -1,4 +1,4 @@
-"""Bundles of eyes alone, and captioners of the stored features of a named backbone."""
+"""Bundles without a captioner, and captioners of the stored features of a named backbone."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner
-from smart_caption_ros.captioning.bundle import VisionBundle, load_bundle
+from smart_caption_ros.captioning.bundle import load_bundle
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
@@ -31,17 +31,17 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-def test_eyes_alone_make_the_tokens_of_the_backbone(clip: str, precision: str, tmp_path: Path) -> None:
-    done = export(clip, tmp_path / "eyes", "--vision-only", "--precision", precision, "--check-images", "3")
+def test_a_vision_graph_alone_makes_the_tokens_of_the_backbone(clip: str, precision: str, tmp_path: Path) -> None:
+    done = export(clip, tmp_path / "bundle", "--vision-only", "--precision", precision, "--check-images", "3")
     assert (done.status, done.err) == (0, "")
     assert "from torch's" in done.out
-    eyes = load_bundle(tmp_path / "eyes")
-    assert (eyes.grid, eyes.tokens_before_grid, eyes.token_width) == ((2, 2), 1, 16)
-    assert (eyes.preprocessing.interpolation, eyes.preprocessing.shorter_side) == ("bicubic", 36)
-    vision = Vision(eyes, create_engine("onnxruntime-cpu"))
+    bundle = load_bundle(tmp_path / "bundle")
+    assert (bundle.grid, bundle.tokens_before_grid, bundle.token_width) == ((2, 2), 1, 16)
+    assert (bundle.preprocessing.interpolation, bundle.preprocessing.shorter_side) == ("bicubic", 36)
+    vision = Vision(bundle, create_engine("onnxruntime-cpu"))
     assert vision.tokens(vision.preprocess(blobs(0, 50, 70))).shape == (1, 5, 16)
     with pytest.raises(BundleError, match="without a captioner"):
-        Bundle.load(tmp_path / "eyes")
+        Bundle.load(tmp_path / "bundle")
 
 
 @pytest.mark.long
@@ -82,11 +82,3 @@ def test_a_captioner_of_stored_features_is_exported_with_the_backbone_that_made_
     finally:
         save_backbone("clip", weights.parent)
         weights.write_bytes(kept)
-
-
-def test_eyes_of_a_changed_file_are_refused(clip: str, tmp_path: Path) -> None:
-    assert export(clip, tmp_path / "eyes", "--vision-only", "--check-images", "1").status == 0
-    graph = tmp_path / "eyes" / "vision.onnx"
-    graph.write_bytes(graph.read_bytes() + b"x")
-    with pytest.raises(BundleError, match="instead of"):
-        VisionBundle.load(tmp_path / "eyes")
