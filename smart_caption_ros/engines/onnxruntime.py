@@ -1,7 +1,11 @@
 """ONNX Runtime: on the CPU, with CUDA, or with its TensorRT provider. Not yet run on a GPU."""
 
 import base64
+import glob
+import shutil
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,8 @@ CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "Tensorrt
 
 # y = Identity(x), float32[1]: a session of it shows which providers work.
 _PROBE = base64.b64decode("CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCBAoAEBE=")
+_WEIGHT_SUFFIXES = (".data", ".bin", ".weights", ".onnx_data")
+"""Of files in which exporters store the weights of a graph."""
 
 
 class OnnxRuntimeGraph:
@@ -83,10 +89,24 @@ class OnnxRuntimeEngine:
 
     def load(self, path: Path, content: bytes | None = None) -> Graph:
         try:
-            session = self._session(str(path) if content is None else content)
+            session = self._session_of_file(path) if content is None else self._session(content)
         except Exception as error:  # ONNX Runtime's own exceptions share no base class
             raise EngineError(f"{path} cannot be loaded by {self.description}: {_first_line(error)}") from error
         return OnnxRuntimeGraph(session, str(path))
+
+    def _session_of_file(self, path: Path) -> Any:
+        """Load a graph from a copy where weights of its name stand beside it, such as ``yolo.onnx.data``.
+
+        ONNX Runtime refuses weights that are links, and maps others, so that a change of the file changes the graph.
+        """
+        beside = [file for file in path.parent.glob(f"{glob.escape(path.stem)}?*") if file.suffix in _WEIGHT_SUFFIXES]
+        if beside:
+            # After a failure the files themselves are tried: the graph may name others, or the disk may be full.
+            with suppress(Exception), tempfile.TemporaryDirectory() as folder:
+                for file in (path, *beside):
+                    shutil.copyfile(file, Path(folder) / file.name)
+                return self._session(str(Path(folder) / path.name))
+        return self._session(str(path))
 
     def _session(self, model: str | bytes) -> Any:
         available = set(self._onnxruntime.get_available_providers())

@@ -1,14 +1,17 @@
 """Engines are tried, not guessed, and say what is wrong."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from smart_caption_ros.captioning import Captioner, Detector, EngineError
 from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine, load_with
 from smart_caption_ros.files import cache_folder
-from tests.engines.small_graphs import add_static_captioner
+from tests.engines.small_graphs import add_static_captioner, doubling
 
 
 def test_auto_picks_an_engine_and_says_what_really_runs() -> None:
@@ -93,6 +96,18 @@ def test_the_cpu_takes_the_form_that_ends_early_and_runs_the_static_one_when_tol
     static = Captioner(captioner.bundle, create_engine("onnxruntime-cpu", 1), "captioner_static.onnx")
     frames = [np.full((30, 40, 3), shade, np.uint8) for shade in (10, 250)]
     assert static.caption_batch(frames) == [static.caption(frame).text for frame in frames] == ["w4 w5", "w4 w5"]
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_weights_beside_a_graph_may_be_links_and_change_later(link: Callable[..., None], tmp_path: Path) -> None:
+    model = onnx.load(doubling(tmp_path / "plain.onnx"))
+    onnx.save(model, tmp_path / "g.onnx", save_as_external_data=True, location="g.onnx.data", size_threshold=0)
+    (tmp_path / "linked").mkdir()
+    for name in ("g.onnx", "g.onnx.data"):
+        link(tmp_path / name, tmp_path / "linked" / name)
+    graph = create_engine("onnxruntime-cpu").load(tmp_path / "linked" / "g.onnx")
+    os.truncate(tmp_path / "g.onnx.data", 0)
+    np.testing.assert_array_equal(graph.run({"x": np.array([[1, 2, 3]], np.uint8)})["y"], [[2, 4, 6]])
 
 
 def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
