@@ -59,13 +59,18 @@ class ModelSettings:
         )
 
 
+def load_coverage(captioner: Captioner) -> NounCoverage:
+    """Load noun coverage for COCO's classes and those of the captioner's detector; raises CoverageError."""
+    classes = captioner.detector.class_names if captioner.detector else ()
+    return NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
+
+
 class MessageCaptioner:
     """Captions image messages, with nouns and coverage as the caption node has them."""
 
     def __init__(self, captioner: Captioner) -> None:
         self._captioner = captioner
-        classes = captioner.detector.class_names if captioner.detector else ()
-        self.coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
+        self.coverage = load_coverage(captioner)
 
     def caption(self, stored: StoredMessage, camera: str) -> tuple[bytes | None, str | None, str]:
         """Caption one image message; an image that cannot be captioned has a message with a status, as in the node.

@@ -28,7 +28,7 @@ from smart_caption_ros.captioning.guidance import Guide, WordBiases
 from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.detection.boxes import Box, DetectedObject
-from smart_caption_ros.detection.detections import ClassScores, Detections
+from smart_caption_ros.detection.detections import ClassScores, DetectorOutput
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with, run_batch
 from smart_caption_ros.engines.errors import EngineError
@@ -37,7 +37,7 @@ from smart_caption_ros.imaging.detail import detail_of
 
 NO_DETECTOR = "none"
 """Value of ``detector`` that switches object detection off."""
-_NO_DETECTIONS = Detections((), ClassScores.of_objects(()))
+_NO_DETECTIONS = DetectorOutput((), ClassScores.of_objects(()))
 
 
 @dataclass(frozen=True)
@@ -361,7 +361,7 @@ class Captioner:
         """Caption a grey frame, because the first run of a graph is slow."""
         self.caption(np.full((self.bundle.preprocessing.height, self.bundle.preprocessing.width, 3), 127, np.uint8))
 
-    def _detect(self, image_bgr: np.ndarray, output: VisionOutput) -> Detections:
+    def _detect(self, image_bgr: np.ndarray, output: VisionOutput) -> DetectorOutput:
         """Detect the objects of a frame, whose output of the vision graph is given."""
         if isinstance(self.detector, VisionDetector):
             height, width = image_bgr.shape[:2]

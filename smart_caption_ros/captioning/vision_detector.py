@@ -9,7 +9,7 @@ from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.vision import Vision, VisionOutput
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.detection.detections import Candidates, ClassScores, Detections, filter_candidates, to_objects
+from smart_caption_ros.detection.detections import Candidates, ClassScores, DetectorOutput
 from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000
@@ -54,7 +54,7 @@ class VisionDetector:
         height, width = image_bgr.shape[:2]
         return self.detections(self._vision.run(self._vision.preprocess(image_bgr)), width, height).objects
 
-    def detections(self, output: VisionOutput, width: int, height: int) -> Detections:
+    def detections(self, output: VisionOutput, width: int, height: int) -> DetectorOutput:
         """Decode the detections of a frame.
 
         Args:
@@ -80,8 +80,7 @@ class VisionDetector:
         places, class_ids = places[best], class_ids[best]
         size = np.array([width, height] * 2, np.float32)
         candidates = Candidates(boxes[0, places].astype(np.float32) * size, frame_scores[places, class_ids], class_ids)
-        kept = filter_candidates(candidates, width, height, self.minimum_score, self.class_names)
-        return Detections(
-            to_objects(kept, self.class_names, suppress=True),
+        return DetectorOutput(
+            candidates.to_objects(width, height, self.minimum_score, self.class_names, suppress=True),
             ClassScores.of_classes(frame_scores.max(axis=0), self.class_names),
         )

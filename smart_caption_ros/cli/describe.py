@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,14 +30,13 @@ from smart_caption_ros.cli.terminal import (
     report_error,
     status,
 )
+from smart_caption_ros.files import check_outputs_in
 from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
-    from smart_caption_ros.captioning import Caption, Captioner
-    from smart_caption_ros.grounding import NounCoverage
+    from smart_caption_ros.captioning import Caption
     from smart_caption_ros.grounding.named_objects import Grounding
-    from smart_caption_ros.sources.captioned_frames import CaptionedFrame, OverlayFolder
-    from smart_caption_ros.viewing import ContactSheet
+    from smart_caption_ros.sources.captioned_frames import CaptionedFrame
 
 # Five pictures per row, so that captions on a sheet are still readable.
 _SHEET_PICTURES, _SHEET_COLUMNS = 48, 5
@@ -71,58 +73,72 @@ def describe(
 
 def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
     """Print the captions of the frames of all sources."""
+    from smart_caption_ros.bags.message_captioner import load_coverage
     from smart_caption_ros.sources import FrameSource, captioned_frames
 
-    _check_pictures(paths, options)
+    pictures = _Pictures(paths, options)
     log_to_terminal()
     sources = captioned_frames.open_all(paths, options.topic[0] if options.topic else None)
-    readable = any(isinstance(source, FrameSource) for source in sources)
-    pictures = _Pictures(options)
-    captioner = _load_captioner(options) if readable else None
-    coverage = _load_coverage(captioner.detector.class_names) if captioner and captioner.detector else None
+    captioner = coverage = None
+    if any(isinstance(source, FrameSource) for source in sources):
+        with status("loading the model"):
+            captioner = model_settings(options).load_captioner()
+            coverage = load_coverage(captioner) if captioner.detector else None
     described = captioned_frames.describe(captioner, sources, options.every, coverage)
-    complete = True
+    is_complete = True
     for frame in _with_progress(described, captioned_frames.count_frames(sources, options.every)):
         if options.as_json:
             print_json(frame.record.to_json(), indent=None)
         else:
             _print_frame(frame)
         pictures.add(frame)
-        complete = complete and not frame.error
-    sentences = pictures.finish()
-    if not options.as_json:
-        for sentence in sentences:
+        is_complete = is_complete and not frame.error
+    for sentence in pictures.finish():
+        if not options.as_json:
             print(printable(sentence))
-    if not complete:
+    if not is_complete:
         raise typer.Exit(FAILED)
 
 
 class _Pictures:
-    """Draws the captioned frames for --output and --sheet."""
+    """Draws the captioned frames for --output and --sheet.
 
-    def __init__(self, options: DescribeOptions) -> None:
-        """Create the folder; raises OSError where that fails."""
-        from smart_caption_ros.sources.captioned_frames import OverlayFolder
-        from smart_caption_ros.viewing import ContactSheet
+    Raises:
+        typer.BadParameter, OSError: on creation; pictures cannot be written there, or would replace an input.
+    """
 
-        self._folder: OverlayFolder | None = OverlayFolder(options.output) if options.output is not None else None
-        self._sheet: ContactSheet | None = ContactSheet(_SHEET_PICTURES, _SHEET_COLUMNS) if options.sheet else None
-        self._sheet_path = options.sheet
-        self._count = 0
+    def __init__(self, paths: Sequence[str], options: DescribeOptions) -> None:
+        from smart_caption_ros.viewing import PICTURE_SUFFIXES, ContactSheet
+
+        self._folder, self._sheet_path = options.output, options.sheet
+        if self._sheet_path is not None and self._sheet_path.suffix.lower() not in PICTURE_SUFFIXES:
+            sentence = f"{self._sheet_path} does not end in {', '.join(PICTURE_SUFFIXES)}."
+            raise typer.BadParameter(sentence, param_hint="--sheet")
+        check_output_file(self._sheet_path, "--sheet", input_files(paths))
+        if self._folder is not None:
+            check_outputs_in(self._folder, "*.png", input_files(paths))
+            self._folder.mkdir(parents=True, exist_ok=True)
+        self._sheet = ContactSheet(_SHEET_PICTURES, _SHEET_COLUMNS)
+        self._stems: set[str] = set()
 
     def add(self, described: CaptionedFrame) -> None:
         """Draw a frame, if it has a caption."""
-        from smart_caption_ros.viewing import draw_overlay
+        from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
+        from smart_caption_ros.viewing import draw_overlay, write_picture
 
         frame, record = described.frame, described.record
-        if (self._folder is None and self._sheet is None) or frame is None or described.error:
+        if (self._folder is None and self._sheet_path is None) or frame is None or described.error:
             return
         overlay_bgr = draw_overlay(frame.image_bgr, record.caption, frame.name, record.grounding)
+        if self._sheet_path is not None:
+            self._sheet.add(len(self._stems), overlay_bgr)
+        path = Path(frame.name)
+        stem = re.sub(r"[^\w.-]+", "_", path.stem if path.suffix.lower() in IMAGE_SUFFIXES else frame.name)
+        free = (f"{stem}_{number}" if number > 1 else stem for number in itertools.count(1))
+        stem = next(name for name in free if name not in self._stems)
+        self._stems.add(stem)
         if self._folder is not None:
-            self._folder.write(frame.name, overlay_bgr)
-        if self._sheet is not None:
-            self._sheet.add(self._count, overlay_bgr)
-        self._count += 1
+            write_picture(self._folder / f"{stem}.png", overlay_bgr)
 
     def finish(self) -> list[str]:
         """Write the sheet; return a sentence for each of folder and sheet."""
@@ -130,29 +146,11 @@ class _Pictures:
 
         sentences = []
         if self._folder is not None:
-            sentences.append(f"{counted(len(self._folder), 'picture')} in {self._folder.folder}")
-        if self._sheet_path is not None and self._sheet:
+            sentences.append(f"{counted(len(self._stems), 'picture')} in {self._folder}")
+        if self._sheet_path is not None and self._stems:
             write_picture(self._sheet_path, self._sheet.picture())
-            sentences.append(f"{counted(len(self._sheet), 'picture')} of {self._count} on {self._sheet_path}")
+            sentences.append(f"{counted(len(self._sheet), 'picture')} of {len(self._stems)} on {self._sheet_path}")
         return sentences
-
-
-def _check_pictures(paths: Sequence[str], options: DescribeOptions) -> None:
-    """Refuse pictures that cannot be written, or would replace an input, before any frame is captioned."""
-    from smart_caption_ros.files import check_outputs_in
-    from smart_caption_ros.viewing import PICTURE_SUFFIXES
-
-    sheet = options.sheet
-    if sheet is not None and sheet.suffix.lower() not in PICTURE_SUFFIXES:
-        raise typer.BadParameter(f"{sheet} does not end in {', '.join(PICTURE_SUFFIXES)}.", param_hint="--sheet")
-    check_output_file(sheet, "--sheet", input_files(paths))
-    if options.output is not None:
-        check_outputs_in(options.output, "*.png", input_files(paths))
-
-
-def _load_captioner(options: DescribeOptions) -> Captioner:
-    with status("loading the model"):
-        return model_settings(options).load_captioner()
 
 
 def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_bag: bool) -> None:
@@ -163,29 +161,22 @@ def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_b
     """
     if not paths and options.list_file is None:
         raise typer.BadParameter("Name at least one.", param_hint="PATH")
-    into_files = options.shards is not None
-    if into_files and (options.output is not None or options.sheet is not None):
-        raise typer.BadParameter("Give --shards or --output and --sheet, not both.", param_hint="--shards")
-    if into_bag and options.sheet is not None:
-        raise typer.BadParameter("A bag of captions has no sheet.", param_hint="--sheet")
-    option: str
-    given: object
-    for option, given in (("--with-images", options.with_images), ("--force", options.force)):
-        if given and not into_bag and not into_files:
-            raise typer.BadParameter("Needs --output FILE.mcap, or --shards.", param_hint=option)
-    for option, given in (("--list", options.list_file), ("--jobs", options.jobs), ("--ray", options.ray)):
-        if given and not into_files:
-            raise typer.BadParameter("Needs --shards.", param_hint=option)
-    if not into_bag and not into_files and len(options.topic or ()) > 1:
-        raise typer.BadParameter("Give one, or --output FILE.mcap for several.", param_hint="--topic")
-
-
-def _load_coverage(class_names: Sequence[str]) -> NounCoverage:
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
-    from smart_caption_ros.grounding import NounCoverage
-
-    with status("loading noun coverage"):
-        return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))
+    shards = options.shards is not None
+    of_shards = (options.list_file, options.jobs, options.ray)
+    for is_wrong, sentence, option in (
+        (shards and (options.output or options.sheet), "Give --shards or --output and --sheet, not both.", "--shards"),
+        (into_bag and options.sheet, "A bag of captions has no sheet.", "--sheet"),
+        (options.with_images and not (into_bag or shards), "Needs --output FILE.mcap, or --shards.", "--with-images"),
+        (options.force and not (into_bag or shards), "Needs --output FILE.mcap, or --shards.", "--force"),
+        (any(of_shards) and not shards, "Needs --shards.", "--list, --jobs and --ray"),
+        (
+            len(options.topic or ()) > 1 and not (into_bag or shards),
+            "Give one, or --output FILE.mcap for several.",
+            "--topic",
+        ),
+    ):
+        if is_wrong:
+            raise typer.BadParameter(sentence, param_hint=option)
 
 
 def _print_frame(described: CaptionedFrame) -> None:

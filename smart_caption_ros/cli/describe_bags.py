@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from smart_caption_ros.bags.message_captioner import ModelSettings
     from smart_caption_ros.cli.describe_options import DescribeOptions
     from smart_caption_ros.fleet.shards import FramesReport
+    from smart_caption_ros.fleet.workers import Attempt
 
 CUT_OFF = 3
 """Exit status where a bag was cut off, and everything that is left of it was captioned."""
@@ -54,7 +55,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
     with status("loading the model"):
         captioner = MessageCaptioner(model_settings(options).load_captioner())
     with make_progress_bar(total=total, unit="image", delay=1, disable=not sys.stderr.isatty()) as bar:
-        report = caption_bag(bag, output, captioner, bag_options(options), bar.update)
+        report = caption_bag(bag, output, captioner, _bag_options(options), bar.update)
     if options.as_json:
         print_json(report.to_json())
     else:
@@ -71,33 +72,27 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
 
     log_to_terminal()
     inputs = find_inputs(paths, options.list_file, leave_out=folder)
-    all_works = shards(inputs, folder, model_settings(options, options.threads).absolute(), bag_options(options))
+    all_works = shards(inputs, folder, model_settings(options, options.threads).absolute(), _bag_options(options))
     works = [work for work in all_works if options.force or not work.output.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    reports: dict[str, BagReport | FramesReport] = {}
-    failures: dict[str, str] = {}
+    ended: dict[str, Attempt] = {}
     with closing(start_workers(options)) as workers, status(f"captioning: 0 of {len(works)} inputs") as show:
-        for work, ended in run_all(works, workers, options.retries):
-            if ended.error:
-                failures[work.name] = ended.error
-            else:
-                reports[work.name] = ended.value
-            show(f"captioning: {len(reports) + len(failures)} of {len(works)} inputs")
-    ordered = [(work.name, reports[work.name]) for work in works if work.name in reports]
+        for work, attempt in run_all(works, workers, options.retries):
+            ended[work.name] = attempt
+            show(f"captioning: {len(ended)} of {len(works)} inputs")
+    attempts = [(work.name, ended[work.name]) for work in works]
+    reports = [(name, attempt.value) for name, attempt in attempts if not attempt.error]
+    failures = {name: attempt.error for name, attempt in attempts if attempt.error}
     if options.as_json:
-        done = {name: report.to_json() for name, report in ordered}
-        print_json(
-            {"done": done, "failed": {work.name: failures[work.name] for work in works if work.name in failures}}
-        )
+        print_json({"done": {name: report.to_json() for name, report in reports}, "failed": failures})
     else:
-        _print_summary(ordered, folder, skipped=len(all_works) - len(works))
-    for work in works:
-        if work.name in failures:
-            report_error(f"{work.name} failed: {failures[work.name]}")
+        _print_summary(reports, folder, skipped=len(all_works) - len(works))
+    for name, error in failures.items():
+        report_error(f"{name} failed: {error}")
     if failures:
         report_error(f"{len(failures)} of {len(works)} failed; the same command tries them again, and skips the others")
         raise typer.Exit(FAILED)
-    _exit_with_status([report for _, report in ordered])
+    _exit_with_status([report for _, report in reports])
 
 
 def model_settings(options: DescribeOptions, threads: int | None = None) -> ModelSettings:
@@ -114,8 +109,7 @@ def model_settings(options: DescribeOptions, threads: int | None = None) -> Mode
     )
 
 
-def bag_options(options: DescribeOptions) -> BagOptions:
-    """Return how bags are captioned."""
+def _bag_options(options: DescribeOptions) -> BagOptions:
     from smart_caption_ros.bags.caption_bag import BagOptions
 
     return BagOptions(tuple(options.topic or ()), options.every, options.with_images, options.force)

@@ -53,7 +53,7 @@ class ClassScores:
 
 
 @dataclass(frozen=True)
-class Detections:
+class DetectorOutput:
     """The output of a detector for a frame."""
 
     objects: tuple[DetectedObject, ...]
@@ -73,45 +73,32 @@ class Candidates:
     class_ids: NDArray[np.int64]
     """(N,)"""
 
-    def select(self, mask: NDArray[np.bool_]) -> Candidates:
-        """Select the candidates where ``mask`` (N,) is True."""
-        return Candidates(self.boxes_xyxy[mask], self.scores[mask], self.class_ids[mask])
+    def to_objects(
+        self, width: int, height: int, minimum_score: float, class_names: Sequence[str], *, suppress: bool
+    ) -> tuple[DetectedObject, ...]:
+        """Return the objects, highest score first, at most :data:`MAX_OBJECTS`; scores above 1 are set to 1.
 
+        Boxes are clipped to the frame; those that are not finite or lie outside are left out, as are classes without a
+        name.
 
-def filter_candidates(
-    candidates: Candidates, width: int, height: int, minimum_score: float, class_names: Sequence[str]
-) -> Candidates:
-    """Keep candidates with at least the minimum score, a class with a name, and area inside the frame.
-
-    Boxes are clipped to the frame, scores above 1 are set to 1. Boxes that are not finite are left out.
-    """
-    known = (candidates.class_ids >= 0) & (candidates.class_ids < len(class_names))
-    named = np.array([name not in NO_OBJECTS for name in class_names])[np.where(known, candidates.class_ids, 0)]
-    finite = np.isfinite(candidates.boxes_xyxy).all(axis=1)
-    kept = candidates.select(finite & (candidates.scores >= minimum_score) & known & named)
-    boxes = clip_boxes(kept.boxes_xyxy, width, height)
-    has_area = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
-    return Candidates(boxes, np.minimum(kept.scores, 1), kept.class_ids).select(has_area)
-
-
-def to_objects(candidates: Candidates, class_names: Sequence[str], suppress: bool) -> tuple[DetectedObject, ...]:
-    """Convert filtered candidates to objects, highest score first, at most :data:`MAX_OBJECTS`.
-
-    Args:
-        candidates: from :func:`filter_candidates`.
-        class_names: names by class id.
-        suppress: apply non-maximum suppression within each class.
-    """
-    if suppress:
-        order = non_maximum_suppression(candidates.boxes_xyxy, candidates.scores, candidates.class_ids, MAXIMUM_IOU)
-    else:
-        order = np.argsort(-candidates.scores, kind="stable")
-    return tuple(
-        DetectedObject(
-            class_name=class_names[candidates.class_ids[i]],
-            class_id=int(candidates.class_ids[i]),
-            score=float(candidates.scores[i]),
-            box_xyxy=tuple(candidates.boxes_xyxy[i].tolist()),
+        Args:
+            width: of the frame, pixels.
+            height: of the frame, pixels.
+            minimum_score: of an object.
+            class_names: names by class id.
+            suppress: apply non-maximum suppression within each class.
+        """
+        boxes = clip_boxes(self.boxes_xyxy, width, height)
+        known = (self.class_ids >= 0) & (self.class_ids < len(class_names))
+        named = np.array([name not in NO_OBJECTS for name in class_names])[np.where(known, self.class_ids, 0)]
+        has_area = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]) & np.isfinite(self.boxes_xyxy).all(axis=1)
+        kept = has_area & (self.scores >= minimum_score) & known & named
+        boxes, scores, class_ids = boxes[kept], np.minimum(self.scores[kept], 1), self.class_ids[kept]
+        if suppress:
+            order = non_maximum_suppression(boxes, scores, class_ids, MAXIMUM_IOU)
+        else:
+            order = np.argsort(-scores, kind="stable")
+        return tuple(
+            DetectedObject(class_names[class_ids[i]], int(class_ids[i]), float(scores[i]), tuple(boxes[i].tolist()))
+            for i in order[:MAX_OBJECTS]
         )
-        for i in order[:MAX_OBJECTS]
-    )

@@ -16,7 +16,7 @@ from smart_caption_ros.detection.class_names import (
     parse_class_names,
     read_class_names,
 )
-from smart_caption_ros.detection.detections import ClassScores, Detections, filter_candidates, to_objects
+from smart_caption_ros.detection.detections import ClassScores, DetectorOutput
 from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.detection.layouts import recognise
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with
@@ -76,15 +76,14 @@ class Detector:
         minimum_score: float = MINIMUM_SCORE,
         class_names: Sequence[str] | None = None,
     ) -> Detector:
-        """Load a graph and an engine to run it; errors as :meth:`__init__`.
+        """Load a graph and an engine to run it; arguments and errors as :meth:`__init__`, and:
 
         Args:
             path: the ONNX file.
-            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`; ``auto`` selects the fastest one that can
-                run this graph on this machine.
+            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`.
             threads: CPU threads; None leaves the choice to the engine.
-            minimum_score: objects with a lower score are left out; 0 to 1.
-            class_names: the detector's classes in their order.
+            minimum_score: see :meth:`__init__`.
+            class_names: see :meth:`__init__`.
         """
 
         def load(created: Engine) -> Detector:
@@ -109,18 +108,19 @@ class Detector:
         """
         return self.detections(image_bgr).objects
 
-    def detections(self, image_bgr: np.ndarray) -> Detections:
+    def detections(self, image_bgr: np.ndarray) -> DetectorOutput:
         """Detect the objects in a frame, as :meth:`detect`, with the scores of all classes."""
         check_image(image_bgr)
         height, width = image_bgr.shape[:2]
         outputs = self._graph.run(self._layout.inputs(image_bgr))
         candidates = self._layout.candidates(outputs, width, height)
-        kept = filter_candidates(candidates, width, height, self.minimum_score, self.class_names)
         highest = np.zeros(len(self.class_names), np.float32)
         known = (candidates.class_ids >= 0) & (candidates.class_ids < len(highest))
         np.fmax.at(highest, candidates.class_ids[known], candidates.scores[known])
-        return Detections(
-            to_objects(kept, self.class_names, suppress=self._layout.overlapping),
+        return DetectorOutput(
+            candidates.to_objects(
+                width, height, self.minimum_score, self.class_names, suppress=self._layout.overlapping
+            ),
             ClassScores.of_classes(highest, self.class_names),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
@@ -25,43 +25,14 @@ OUTPUTS = ("boxes", "scores", "labels")
 FRAME_SIZE = "orig_target_sizes"
 
 
-class Layout(Protocol):
-    """Conversion of frames to a graph's inputs, and of its outputs to candidates."""
-
-    name: ClassVar[str]
-    overlapping: ClassVar[bool]
-    """Whether the graph gives several boxes for one object, so that non-maximum suppression is needed."""
-
-    @property
-    def classes(self) -> int | None:
-        """Number of classes; None if the graph does not tell."""
-        ...
-
-    def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
-        """Convert a frame, (H, W, 3) uint8, to the graph's inputs."""
-        ...
-
-    def candidates(self, outputs: Arrays, width: int, height: int) -> Candidates:
-        """Convert the graph's outputs for a frame of ``width`` x ``height`` pixels to candidates.
-
-        Raises:
-            EngineError: the arrays do not have the shapes of this layout.
-        """
-        ...
-
-
-def letterbox(image_bgr: np.ndarray, width: int, height: int) -> tuple[NDArray[np.uint8], tuple[float, float]]:
-    """Scale a frame to fit and place it at the top left of a grey image, as in YOLOX's training.
-
-    Returns:
-        (height, width, 3) uint8, and the horizontal and vertical scale.
-    """
+def letterbox(image_bgr: np.ndarray, width: int, height: int) -> NDArray[np.uint8]:
+    """Scale a frame to fit and place it at the top left of a grey image of height x width, as in YOLOX's training."""
     rows, columns = image_bgr.shape[:2]
-    scale = min(height / rows, width / columns)
-    size = (max(1, int(columns * scale)), max(1, int(rows * scale)))
+    across, down = letterbox_scale(columns, rows, width, height)
+    size = round(columns * across), round(rows * down)
     canvas = np.full((height, width, 3), PADDING_VALUE, np.uint8)
     canvas[: size[1], : size[0]] = resize_image(image_bgr, size, cv2.INTER_LINEAR)
-    return canvas, letterbox_scale(columns, rows, width, height)
+    return canvas
 
 
 def letterbox_scale(columns: int, rows: int, width: int, height: int) -> tuple[float, float]:
@@ -80,10 +51,12 @@ class Yolox:
 
     name: ClassVar[str] = "yolox"
     overlapping: ClassVar[bool] = True
+    """Whether the graph gives several boxes for one object, so that non-maximum suppression is needed."""
     input: Tensor
     width: int
     height: int
     classes: int
+    """Number of classes."""
     decoded: bool
 
     @classmethod
@@ -109,10 +82,16 @@ class Yolox:
         return cls(given, width, height, output.shape[2] - 5, bool(decoded))
 
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
-        canvas, _ = letterbox(image_bgr, self.width, self.height)
+        """Convert a frame, (H, W, 3) uint8, to the graph's inputs."""
+        canvas = letterbox(image_bgr, self.width, self.height)
         return {self.input.name: np.ascontiguousarray(canvas.transpose(2, 0, 1)[None], self.input.dtype)}
 
     def candidates(self, outputs: Arrays, width: int, height: int) -> Candidates:
+        """Convert the graph's outputs for a frame of ``width`` x ``height`` pixels to candidates.
+
+        Raises:
+            EngineError: the arrays do not have the shapes of this layout.
+        """
         (output,) = outputs.values()
         anchors, strides = _grid(self.width, self.height)
         if output.shape != (1, len(anchors), 5 + self.classes):
@@ -153,7 +132,7 @@ class BoxesScoresLabels:
 
     name: ClassVar[str] = "boxes-scores-labels"
     overlapping: ClassVar[bool] = False
-    classes: ClassVar[None] = None
+    classes: ClassVar[None] = None  # the graph does not tell
     input: Tensor
     size_input: Tensor | None
     outputs: tuple[str, str, str]
@@ -174,6 +153,7 @@ class BoxesScoresLabels:
         return cls(image, sizes[0] if sizes else None, (boxes, scores, labels))
 
     def inputs(self, image_bgr: np.ndarray) -> dict[str, np.ndarray]:
+        """As :meth:`Yolox.inputs`."""
         rows, columns = image_bgr.shape[:2]
         width, height = self._size(columns, rows)
         image: NDArray[Any] = resize_image(image_bgr, (width, height))[:, :, ::-1]
@@ -190,6 +170,7 @@ class BoxesScoresLabels:
         return given
 
     def candidates(self, outputs: Arrays, width: int, height: int) -> Candidates:
+        """As :meth:`Yolox.candidates`."""
         boxes, scores, labels = (np.asarray(outputs[name]) for name in self.outputs)
         count = scores.size
         if boxes.size != 4 * count or labels.size != count or boxes.shape[-1:] != (4,):
@@ -225,7 +206,7 @@ def _image_size(image: Tensor) -> tuple[int | None, int | None] | None:
     return (shape[-2], shape[-3]) if shape[-1] == 3 else None
 
 
-def recognise(graph: Graph) -> Layout | None:
+def recognise(graph: Graph) -> Yolox | BoxesScoresLabels | None:
     """Recognise the layout of a graph, which may be run for it; None if the layout is unknown."""
     return Yolox.recognise(graph) or BoxesScoresLabels.recognise(graph)
 

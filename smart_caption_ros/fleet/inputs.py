@@ -91,7 +91,7 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
         return
     name = path.resolve().name if path.is_dir() else path.stem
     whole = f"{place}/{name}" if place else name
-    if is_bag(path) and not (path.is_dir() and _is_heap_of_files(path)):
+    if is_bag(path) and not (path.is_dir() and _holds_separate_bags(path)):
         yield Input(whole, path, is_bag=True)
     elif not path.is_dir() or (path / LABELS).is_file() or _has_images(path):
         yield Input(whole, path, is_bag=False)
@@ -106,7 +106,7 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
                 yield Input(f"{inner}/{entry.stem}" if inner else entry.stem, entry, is_bag=True)
 
 
-def _is_heap_of_files(folder: Path) -> bool:
+def _holds_separate_bags(folder: Path) -> bool:
     """Whether a folder with storage files is not one bag: without metadata, each file is a bag of its own."""
     return not (folder / "metadata.yaml").is_file() and len(storage_files(folder)) > 1
 

@@ -71,7 +71,7 @@ class DescribeFrames:
             del values["timing_ms"], values["received"]
             lines.append(json_text(values) + "\n")
             problems += [frame.error] if frame.error else []
-        write_text_atomically(self.output, "".join(lines))
+        write_text_atomically(self.output, "".join(lines), [self.source])
         return FramesReport(self.output, len(lines), len(problems), problems[0] if problems else "")
 
 

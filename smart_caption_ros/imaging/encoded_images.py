@@ -171,35 +171,28 @@ def _check_pixels(raw: bytes, max_pixels: int) -> None:
     """Check the size in the header of an encoded image, before memory is allocated for its pixels.
 
     Raises:
-        ImageError: it has more than ``max_pixels`` pixels, or a header that Pillow cannot read.
+        ImageError: it has more than ``max_pixels`` pixels, or a header that cannot be read.
     """
     limit = f"more than the limit of {max_pixels / 1e6:g} megapixels"
+    size: tuple[int, int] | None = None
     try:
-        width, height = _size_in_header(raw)
+        with suppress(OSError, SyntaxError, ValueError), Image.open(io.BytesIO(raw)) as image:
+            size = image.size
     except Image.DecompressionBombError:
         raise ImageError(f"it has {limit}") from None
-    if width * height > max_pixels:
-        raise ImageError(f"it has {width}x{height} pixels, {limit}")
-
-
-def _size_in_header(raw: bytes) -> tuple[int, int]:
-    """Return width and height of an encoded image.
-
-    Raises:
-        Image.DecompressionBombError: it is larger than what Pillow opens.
-        ImageError: the header cannot be read.
-    """
-    with suppress(OSError, SyntaxError, ValueError), Image.open(io.BytesIO(raw)) as image:
-        return image.size
-    # Formats that OpenCV reads and Pillow does not: Radiance, PFM, and TIFF with unusual pixels.
-    if match := _RADIANCE_HEADER.match(raw):
-        return int(match[2]), int(match[1])
-    if match := _PFM_HEADER.match(raw):
-        return int(match[1]), int(match[2])
-    with suppress(SyntaxError, ValueError, LookupError, TypeError, struct.error):
-        tags = _tiff_tags(raw)
-        return int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
-    raise ImageError(_NOT_AN_IMAGE)
+    if size is None:  # Radiance, PFM, and TIFF with unusual pixels, which OpenCV reads and Pillow does not
+        if match := _RADIANCE_HEADER.match(raw):
+            size = int(match[2]), int(match[1])
+        elif match := _PFM_HEADER.match(raw):
+            size = int(match[1]), int(match[2])
+        else:
+            with suppress(SyntaxError, ValueError, LookupError, TypeError, struct.error):
+                tags = _tiff_tags(raw)
+                size = int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
+    if size is None:
+        raise ImageError(_NOT_AN_IMAGE)
+    if size[0] * size[1] > max_pixels:
+        raise ImageError(f"it has {size[0]}x{size[1]} pixels, {limit}")
 
 
 def _tiff_tags(raw: bytes) -> TiffImagePlugin.ImageFileDirectory_v2:
@@ -266,34 +259,22 @@ def opencv_path(path: Path) -> Iterator[str]:
             yield f"/proc/self/fd/{file.fileno()}"
 
 
-class _OpenCvLog:
-    """OpenCV's log level, which is that of the process, while threads want it quiet."""
-
-    def __init__(self) -> None:
-        # Set by functions of cv2 in OpenCV 4.5 and 4.6 (Ubuntu), and of a submodule in later versions.
-        self._functions: Any = getattr(cv2.utils, "logging", cv2)
-        self._lock = threading.Lock()
-        self._quiet = 0
-        self._level = 0
-
-    def change(self, quiet: int) -> None:
-        """Count one more or less of those that want it quiet."""
-        with self._lock:
-            if not self._quiet:
-                self._level = self._functions.getLogLevel()
-            self._quiet += quiet
-            self._functions.setLogLevel(0 if self._quiet else self._level)
-
-
-_opencv_log = _OpenCvLog()
+_log_levels: list[int] = []
+"""OpenCV's log level before each thread that wants it quiet; the last one to leave restores the first."""
+_log_lock = threading.Lock()
 
 
 @contextmanager
 def quiet_opencv() -> Iterator[None]:
     """Suppress OpenCV's log lines; the caller reports a failure in one sentence."""
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # AV_LOG_QUIET; read when FFmpeg is first used
-    _opencv_log.change(1)
+    # Functions of cv2 in OpenCV 4.5 and 4.6 (Ubuntu), and of a submodule in later versions.
+    functions: Any = getattr(cv2.utils, "logging", cv2)
+    with _log_lock:
+        _log_levels.append(functions.getLogLevel())
+        functions.setLogLevel(0)
     try:
         yield
     finally:
-        _opencv_log.change(-1)
+        with _log_lock:
+            functions.setLogLevel(_log_levels.pop())

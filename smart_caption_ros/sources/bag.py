@@ -36,8 +36,8 @@ class Bag(FrameSource):
         with BagStorage(Path(spec)) as storage:
             counts = image_topics(storage)
             duration_s = storage.duration_s
-        self._topic = choose_image_topic(spec, counts, topic)
-        self._length = counts[self._topic]
+        self.topic = choose_image_topic(spec, counts, topic)
+        self._length = counts[self.topic]
         self.mean_rate_hz = (self._length - 1) / duration_s if self._length > 1 and duration_s else 1.0
         """Images per second of the recording; 1 for a single image."""
 
@@ -46,13 +46,8 @@ class Bag(FrameSource):
         return is_bag(Path(spec))
 
     @property
-    def topic(self) -> str:
-        """Name of the topic."""
-        return self._topic
-
-    @property
     def description(self) -> str:
-        return f"bag {self.spec}, topic {self._topic} ({self._length} images)"
+        return f"bag {self.spec}, topic {self.topic} ({self._length} images)"
 
     @property
     def known_length(self) -> int:
@@ -64,9 +59,9 @@ class Bag(FrameSource):
         # Both image types are equal in all ROS 2 distributions: one type store reads every bag, also bags
         # with messages of other packages whose definitions are missing.
         typestore = get_typestore(Stores.ROS2_JAZZY)
-        name = self._topic.strip("/").replace("/", "_")
+        name = self.topic.strip("/").replace("/", "_")
         with BagStorage(Path(self.spec)) as storage:
-            for index, stored in enumerate(image_messages(storage, [self._topic])):
+            for index, stored in enumerate(image_messages(storage, [self.topic])):
                 frame_name = f"{name}#{index:06d}"
                 try:
                     message: Any = typestore.deserialize_cdr(stored.data, stored.message_type)

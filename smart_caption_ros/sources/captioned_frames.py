@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
-from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES
-from smart_caption_ros.viewing import write_picture
 
 
 @dataclass(frozen=True)
@@ -112,27 +105,3 @@ def _describe_frame(captioner: Captioner, address: str, frame: Frame, coverage: 
         caption, grounding, has_detector=captioner.detector is not None, name=address, stamp_ns=frame.stamp_ns
     )
     return CaptionedFrame(record, frame)
-
-
-class OverlayFolder:
-    """Writes captioned frames with their captions drawn, each under the name of its frame."""
-
-    def __init__(self, folder: Path) -> None:
-        """Makes the folder where it is missing; raises OSError where that fails."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self._taken: set[str] = set()
-
-    def __len__(self) -> int:
-        return len(self._taken)
-
-    def write(self, frame_name: str, overlay_bgr: NDArray[np.uint8]) -> None:
-        """Writes a frame with its caption drawn, uint8 HxWx3; raises OSError where the file cannot be written."""
-        path = Path(frame_name)
-        stem = re.sub(r"[^\w.-]+", "_", path.stem if path.suffix.lower() in IMAGE_SUFFIXES else frame_name)
-        name, number = stem, 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}_{number}"
-        self._taken.add(name)
-        write_picture(self.folder / f"{name}.png", overlay_bgr)

@@ -56,9 +56,6 @@ class DatasetIssues:
         count, first = self._found.get(issue, (0, where))
         self._found[issue] = (count + 1, first)
 
-    def count(self, issue: DatasetIssue) -> int:
-        return self._found.get(issue, (0, ""))[0]
-
     def copy(self) -> DatasetIssues:
         copied = DatasetIssues()
         copied._found = dict(self._found)
@@ -69,13 +66,11 @@ class DatasetIssues:
 
     def sentences(self) -> list[str]:
         """Return a sentence for each kind: "frames without an image: 3 (the first: 000000/12)"."""
-        return [f"{issue.value}: {count} (the first: {first})" for issue, (count, first) in self._in_order()]
+        return [f"{name}: {found['count']} (the first: {found['first']})" for name, found in self.to_json().items()]
 
     def to_json(self) -> dict[str, Any]:
-        return {issue.value: {"count": count, "first": first} for issue, (count, first) in self._in_order()}
-
-    def _in_order(self) -> list[tuple[DatasetIssue, tuple[int, str]]]:
-        return [(issue, self._found[issue]) for issue in DatasetIssue if issue in self._found]
+        found = [(issue.value, *self._found[issue]) for issue in DatasetIssue if issue in self._found]
+        return {name: {"count": count, "first": first} for name, count, first in found}
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) 
     path = written(tmp_path / "any name.json", [[detection(1, 0.9)], [detection(2, 0.9)], []])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
     assert [[thing.class_name for thing in frame.objects] for frame in data.frames()] == [["dining table"], []]
-    assert data.issues.count(DatasetIssue.FRAME_WITHOUT_IMAGE) == 1
+    assert data.issues.to_json()[DatasetIssue.FRAME_WITHOUT_IMAGE.value]["count"] == 1
 
 
 def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) ->
     data = DetectedFrames(AcvrSequences(root, objects=False), path)
     assert {frame.sequence for frame in data.frames()} == {"000001"}
     assert data.count() == 3
-    assert data.issues.count(DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS) == 1
+    assert data.issues.to_json()[DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS.value]["count"] == 1
 
 
 def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Pat
     path = written(tmp_path / "000000.json", [[*bad, good], [], [detection(1, 0.9, (200, 0, 210, 9))]])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
     assert [len(frame.objects) for frame in data.frames()] == [1, 0, 0]
-    assert data.issues.count(DatasetIssue.MALFORMED_OBJECT) == len(bad)
-    assert data.issues.count(DatasetIssue.BOX_OUTSIDE) == 1
+    assert data.issues.to_json()[DatasetIssue.MALFORMED_OBJECT.value]["count"] == len(bad)
+    assert data.issues.to_json()[DatasetIssue.BOX_OUTSIDE.value]["count"] == 1
 
 
 @pytest.mark.parametrize(
