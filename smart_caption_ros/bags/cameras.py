@@ -118,7 +118,7 @@ def _cameras(topics: Sequence[str]) -> list[BagCamera]:
         base = topic.removesuffix(_COMPRESSED)
         place = base.rpartition("/")[0]
         if namespaces[place] > 1:
-            place = base
+            place = base.rstrip("/")  # a topic may be called /
         caption_topic = f"{place}/caption" if place else _DEFAULT_CAPTION_TOPIC
         cameras.append(BagCamera(topic, place.strip("/"), caption_topic))
     return cameras

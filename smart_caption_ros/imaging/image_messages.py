@@ -114,7 +114,10 @@ _ENCODINGS: dict[str, _Encoding] = {
     "nv12": _Encoding("u1", 1, cv2.COLOR_YUV2BGR_NV12, multiple=2, colour_rows=True),
     "nv21": _Encoding("u1", 1, cv2.COLOR_YUV2BGR_NV21, multiple=2, colour_rows=True),
 }
+_BY_SPELLING = {name.lower(): encoding for name, encoding in _ENCODINGS.items()}
 _DEPTH = "16UC1"
+_CODECS = {"h264": "H.264", "avc": "H.264", "h265": "H.265", "hevc": "H.265", "av1": "AV1", "vp9": "VP9", "vp8": "VP8"}
+_START_CODES = (b"\0\0\1", b"\0\0\0\1")  # of H.264 and H.265
 _PADDING_ROWS, _PADDING_BYTES = 32, 4096  # drivers round buffers up to whole blocks of rows, or to whole pages
 
 SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
@@ -132,14 +135,14 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
 
     Raises:
         ImageMessageError: for a zero size, an unknown encoding, depth, a step shorter than a row, data that are
-            shorter than step * height or longer by more than the padding of a driver, a size that the encoding does
+            shorter than the rows or longer by more than the padding of a driver, a size that the encoding does
             not allow, more than ``max_pixels`` pixels, and 32FC1 values that are not grey levels.
     """
     width, height, step = int(message.width), int(message.height), int(message.step)
     if width < 1 or height < 1:
         raise ImageMessageError(f"the image has no pixels (width {width}, height {height})")
     _refuse_depth(message.encoding)
-    encoding = _ENCODINGS.get(message.encoding)
+    encoding = _BY_SPELLING.get(message.encoding.strip().lower())
     if encoding is None:
         raise ImageMessageError(
             f"unknown encoding {shortened(message.encoding)!r}; understood are {', '.join(SUPPORTED_ENCODINGS)}"
@@ -162,6 +165,8 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
     data = _bytes_of(message.data)
     row_count = height + height // 2 if encoding.colour_rows else height
     size = step * row_count
+    if size - (step - row_bytes) <= data.size < size:  # the last row without its padding
+        data = np.concatenate((data, np.zeros(size - data.size, np.uint8)))
     if data.size < size:
         raise ImageMessageError(
             f"truncated data: {row_count} rows of {step} bytes are {size} bytes, and there are {data.size}"
@@ -202,7 +207,8 @@ def decode_compressed(message: CompressedImageMessage, *, max_pixels: int = MAX_
         uint8 HxWx3.
 
     Raises:
-        ImageMessageError: for depth, for empty, truncated or damaged data, and for more than ``max_pixels`` pixels.
+        ImageMessageError: for depth, for video, for empty, truncated or damaged data, and for more than ``max_pixels``
+            pixels.
     """
     if "compressedDepth" in message.format:
         raise ImageMessageError("compressedDepth holds distances, not a picture; subscribe to a colour image")
@@ -211,6 +217,10 @@ def decode_compressed(message: CompressedImageMessage, *, max_pixels: int = MAX_
     try:
         return decode_image_bytes(data, max_pixels=max_pixels)
     except ImageError as error:
+        if codec := _video_codec(message.format, data):
+            raise ImageMessageError(
+                f"the message holds {codec} video, which is not a picture by itself; publish JPEG, PNG or raw images"
+            ) from error
         raise ImageMessageError(
             f"cannot decode the image in the format {shortened(message.format)!r}: {error}"
         ) from error
@@ -236,8 +246,15 @@ def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
     )
 
 
+def _video_codec(format_field: str, data: NDArray[np.uint8]) -> str:
+    """Return the name of the video codec of a message; empty where it is none."""
+    plain = format_field.lower().replace(".", "")
+    named = next((name for key, name in _CODECS.items() if key in plain), "")
+    return named or ("H.264 or H.265" if data[:4].tobytes().startswith(_START_CODES) else "")
+
+
 def _refuse_depth(encoding: str) -> None:
-    if encoding == _DEPTH:
+    if encoding.strip().upper() == _DEPTH:
         raise ImageMessageError(
             f"{_DEPTH} holds depth in millimetres (REP 118), not a picture; subscribe to a colour image, or publish "
             "grey levels as mono16"

@@ -1,8 +1,8 @@
 """Frame sources: images from files, folders, sequences, videos, bags and cameras, behind one interface.
 
 `open_source(spec)` takes an image file, a folder of images, sequences in ACVR's layout, a video file, a ROS 2 bag (its
-folder, or a .mcap or .db3 file), the index of a camera ("0"), "sample:household" (the sequences in this package) or
-"sample:photographs".
+folder, or a .mcap or .db3 file), the index or device of a camera ("0", "/dev/v4l/by-id/..."), an rtsp:// address,
+"sample:household" (the sequences in this package) or "sample:photographs".
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from smart_caption_ros.sources.sample_photographs import SamplePhotographs
 from smart_caption_ros.sources.sequences import Sequences
 from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
 from smart_caption_ros.sources.video import Video
-from smart_caption_ros.sources.webcam import Webcam
+from smart_caption_ros.sources.webcam import RtspStream, Webcam
 
 __all__ = ["Frame", "FrameSource", "SkippedFrame", "SourceError", "open_source"]
 
 # The first source that accepts a spec opens it. A new source needs a module and an entry here.
-_SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, Webcam, Bag, ImageFolder, Video)
+_SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, RtspStream, Webcam, Bag, ImageFolder, Video)
 
 
 def open_source(spec: str | Path, *, topic: str | None = None) -> FrameSource:

@@ -18,6 +18,7 @@ IMAGE_SUFFIXES = (
     ".gif", ".hdr", ".avif", ".heic", ".heif",
 )  # fmt: skip
 """Suffixes of images. Those that are not read here, such as HEIC, are reported and not left out in silence."""
+_JPEG_STREAMS = (".mjpeg", ".mjpg")  # videos that begin as a photograph does
 
 
 class ImageFolder(FrameSource):
@@ -48,7 +49,8 @@ class ImageFolder(FrameSource):
     def accepts(cls, spec: str) -> bool:
         path = Path(spec)
         if path.is_file():
-            return path.suffix.lower() in IMAGE_SUFFIXES or _is_image_by_content(path)
+            suffix = path.suffix.lower()
+            return suffix in IMAGE_SUFFIXES or (suffix not in _JPEG_STREAMS and _is_image_by_content(path))
         return bool(spec) and path.is_dir()
 
     @property

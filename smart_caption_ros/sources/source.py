@@ -72,6 +72,8 @@ class FrameSource(ABC):
 
     takes_topic = False
     """Whether this source has topics."""
+    is_live = False
+    """Whether frames come at their own time, and are lost unless they are read then."""
     knows_objects = False
     """Whether its frames have ground truth objects."""
 

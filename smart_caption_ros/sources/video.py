@@ -14,6 +14,9 @@ from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 
 logger = logging.getLogger(__name__)
 
+_MAX_BROKEN_FRAMES = 250
+"""Frames in succession that cannot be read, after which a video has ended: OpenCV does not tell its end from damage."""
+
 
 class Video(FrameSource):
     """The frames of a video file, stamped in seconds since its start.
@@ -25,7 +28,7 @@ class Video(FrameSource):
         super().__init__(spec)
         capture = self._open()
         count = capture.get(cv2.CAP_PROP_FRAME_COUNT)
-        self._length = int(count) if count > 0 else None
+        self._length = int(count) if count > 0 else None  # raw streams (.m2v, .mjpeg) do not say
         self._fps = capture.get(cv2.CAP_PROP_FPS)
         capture.release()
 
@@ -52,17 +55,22 @@ class Video(FrameSource):
     def _frames(self) -> Iterator[Frame]:
         capture = self._open()
         name = Path(self.spec).name
-        index = 0
+        index = broken = 0
         try:
-            while True:
+            while broken < _MAX_BROKEN_FRAMES:
                 ok, image_bgr = capture.read()
                 if not ok:
-                    break
+                    broken += 1
+                    if self._length is not None and index + broken >= self._length:
+                        break
+                    continue
+                for damaged in range(index, index + broken):
+                    self._skip(f"{name}#{damaged:06d}", damaged, "the frame is damaged")
+                index, broken = index + broken, 0
                 stamp_ns = round(capture.get(cv2.CAP_PROP_POS_MSEC) * 1e6)
                 yield Frame(image_bgr.astype(np.uint8, copy=False), f"{name}#{index:06d}", index, stamp_ns)
                 index += 1
         finally:
             capture.release()
         if self._length is not None and 0 < index < self._length:
-            # OpenCV does not distinguish the end of a file from damage.
             logger.warning("%s ended after %d of %d frames", self.spec, index, self._length)

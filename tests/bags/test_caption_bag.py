@@ -218,6 +218,12 @@ def test_cameras_of_one_namespace_are_told_apart_by_their_topics(
     assert report.caption_topics == ("/stereo/left/caption", "/stereo/right/caption")
 
 
+def test_a_topic_may_be_called_slash(tmp_path: Path, message_captioner: MessageCaptioner) -> None:
+    bag = write_bag(tmp_path / "run", {"/": image, "/eye": image}, count=1)
+    report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
+    assert report.caption_topics == ("/robot/caption", "/eye/caption")
+
+
 @pytest.mark.parametrize(
     ("topics", "given", "sentence"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import re
 import struct
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -230,6 +231,39 @@ def test_padding_of_a_driver_behind_the_rows_is_left_out(rows: int, bytes_: int)
     fields = encode_image(image_bgr)
     data = bytes(fields["data"]) + b"\xff" * (rows * fields["step"] + bytes_)
     np.testing.assert_array_equal(decode_image(SimpleNamespace(**{**fields, "data": data})), image_bgr)
+
+
+def test_the_last_row_may_come_without_its_padding() -> None:
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    padded = np.pad(pixels.reshape(2, 12), ((0, 0), (0, 4)))
+    data = padded.tobytes()[:-4]
+    np.testing.assert_array_equal(decode_image(message(height=2, width=4, step=16, data=data)), pixels)
+    with pytest.raises(ImageMessageError, match="truncated data"):
+        decode_image(message(height=2, width=4, step=16, data=data[:-1]))
+
+
+@pytest.mark.parametrize("spelling", ["RGB8", "Rgb8", " rgb8 "])
+def test_the_case_of_an_encoding_does_not_matter(spelling: str) -> None:
+    pixels = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
+    decoded = decode_image(message(encoding=spelling, data=pixels.tobytes()))
+    np.testing.assert_array_equal(decoded, pixels[..., ::-1])
+
+
+@pytest.mark.parametrize(
+    ("format_", "data", "codec"),
+    [
+        ("h264", b"\0\0\0\1\x67\x42\0\x0a", "H.264"),
+        ("H.265; annexb", b"\0\0\1\x40\1", "H.265"),
+        ("hevc", b"\0\0\1\x40\1", "H.265"),
+        ("", b"\0\0\0\1\x67\x42\0\x0a", "H.264 or H.265"),
+        ("av1", b"\x12\0\x0a", "AV1"),
+    ],
+)
+def test_video_in_a_compressed_image_is_refused_by_the_name_of_its_codec(
+    format_: str, data: bytes, codec: str
+) -> None:
+    with pytest.raises(ImageMessageError, match=f"^the message holds {re.escape(codec)} video"):
+        decode_compressed(SimpleNamespace(format=format_, data=data))
 
 
 def test_every_supported_encoding_is_tested_here() -> None:

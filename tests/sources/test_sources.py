@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import stat
 import struct
 import sys
 from pathlib import Path
@@ -180,6 +183,30 @@ def test_a_video_that_ends_early_is_read_to_there_with_a_warning(
     assert f"ended after {count} of {source.known_length} frames" in caplog.text
 
 
+def test_a_frame_that_is_damaged_is_skipped_and_those_after_it_are_read(
+    video: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = bytearray(video.read_bytes())
+    starts = [match.start() for match in re.finditer(b"\xff\xd8\xff", data)]
+    for place in range(starts[3], starts[4] - 40):
+        data[place] = 0x41
+    path = tmp_path / "broken.avi"
+    path.write_bytes(data)
+    source = open_source(path)
+    assert [frame.index for frame in source] == [0, 1, 2, 4, 5, 6]
+    assert [skipped.index for skipped in source.skipped_frames] == [3]
+    assert "the frame is damaged" in caplog.text
+
+
+def test_a_video_that_does_not_say_its_length_is_no_live_source(tmp_path: Path) -> None:
+    """Nor is a stream of JPEG pictures a photograph."""
+    path = tmp_path / "clip.mjpeg"
+    path.write_bytes(b"".join(cv2.imencode(".jpg", picture(number))[1].tobytes() for number in range(5)))
+    source = open_source(path)
+    assert (source.known_length, source.is_live) == (None, False)
+    assert len(list(source)) == 5
+
+
 # --- cameras --------------------------------------------------------------------------------------
 
 
@@ -223,6 +250,25 @@ def test_a_camera_has_no_length_and_says_when_it_stops(monkeypatch: pytest.Monke
     assert FakeCapture.opened == 1
     next(iter(source))
     assert FakeCapture.opened == 2
+    assert source.is_live
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a device can be made by root alone")
+def test_a_camera_may_be_named_by_its_device_or_a_link_to_it(tmp_path: Path) -> None:
+    device, link = tmp_path / "front", tmp_path / "usb-Cam_0042-video-index0"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o600, os.makedev(81, 0))
+    except OSError:
+        pytest.skip("no device can be made here")
+    link.symlink_to(device)
+    for spec in (device, link):
+        with pytest.raises(SourceError, match=f"cannot open camera {spec} "):
+            open_source(spec)
+
+
+def test_an_rtsp_address_is_a_stream_and_its_password_is_not_repeated() -> None:
+    with pytest.raises(SourceError, match=r"^cannot open the stream rtsp://127\.0\.0\.1:9/live$"):
+        open_source("rtsp://me:secret@127.0.0.1:9/live")
 
 
 # --- bags -----------------------------------------------------------------------------------------
