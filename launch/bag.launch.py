@@ -16,6 +16,7 @@ from launch.actions import (
     ExecuteProcess,
     GroupAction,
     IncludeLaunchDescription,
+    LogInfo,
     OpaqueFunction,
     Shutdown,
 )
@@ -24,7 +25,12 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from smart_caption_ros.nodes.launching import fail_with_the_process, number
+from smart_caption_ros.nodes.launching import (
+    CAPTION_ARGUMENTS,
+    fail_with_the_process,
+    positive_number,
+    unknown_arguments,
+)
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.bag import DECODERS, Bag, choose_image_topic
 
@@ -66,7 +72,7 @@ def actions(context: LaunchContext) -> list[GroupAction]:
         ValueError: an argument has an invalid value; one sentence, which launch prints.
     """
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
-    rate = number("rate", value["rate"], above=0.0)
+    rate = positive_number("rate", value["rate"])
     output = Path(value["output"]).expanduser() if value["output"] else None
     has_rosbag2 = all(is_installed(package) for package in ROSBAG2)
     if output is not None and not has_rosbag2:
@@ -86,17 +92,14 @@ def actions(context: LaunchContext) -> list[GroupAction]:
             player = camera_node(recording, rate)
     except SourceError as error:
         raise ValueError(f"bag: {error}") from None
-    image_topic = topic.removesuffix(COMPRESSED)
+    played = {"image_topic": topic, "use_sim_time": "true"}
     caption = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(SHARE / "launch" / "caption.launch.py")),
-        launch_arguments={
-            "image_topic": image_topic,
-            "transport": "compressed" if topic.endswith(COMPRESSED) and has_rosbag2 else "raw",
-            **({"use_sim_time": "true"} if has_rosbag2 else {}),
-        }.items(),
+        launch_arguments=(played if has_rosbag2 else {"image_topic": topic.removesuffix(COMPRESSED)}).items(),
     )
     recorder = [record(output)] if output is not None else []
-    return [GroupAction([*recorder, caption, player])]
+    warning = unknown_arguments(context.argv, Path(__file__), value, CAPTION_ARGUMENTS)
+    return [GroupAction([*([LogInfo(msg=warning)] if warning else []), *recorder, caption, player])]
 
 
 def topic_with_rosbag2(bag: Path, topic: str | None) -> str:
@@ -138,7 +141,7 @@ def camera_node(bag: Bag, rate: float) -> Node:
         name="camera_node",
         parameters=[
             {"source": bag.spec, "bag_topic": bag.topic, "rate_hz": bag.mean_rate_hz * rate, "loop": False},
-            {"wait_for_subscribers": 1, "wait_timeout_s": 120.0},
+            {"wait_for_subscribers": 1},
         ],
         remappings=[("image", bag.topic.removesuffix(COMPRESSED))],
         output="screen",

@@ -7,7 +7,3 @@ class ImageError(ValueError):
 
 class ImageMessageError(ImageError):
     """A sensor_msgs image message that cannot be decoded. The message is one sentence for a person."""
-
-
-class CalibrationError(ValueError):
-    """A camera calibration that cannot be read. The message is one sentence for a person."""

@@ -9,7 +9,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.timer import Timer
 
 try:
     from diagnostic_updater import Updater
@@ -17,59 +16,53 @@ except ImportError:  # it is not on PyPI
     Updater = None
 
 
+PERIOD_S = 1.0
+"""Time between two messages, seconds; diagnostic_updater has a parameter for it, `diagnostic_updater.period`."""
+
+
 class DiagnosticsPublisher:
     """Publishes on /diagnostics periodically, in every state of the node."""
 
-    def __init__(self, node: Node, statuses: Callable[[], list[DiagnosticStatus]], period_s: float) -> None:
+    def __init__(self, node: Node, statuses: Callable[[], list[DiagnosticStatus]]) -> None:
         """Start to publish.
 
         Args:
             node: the node.
             statuses: returns the statuses of one message, which have the same names each time. A name begins with that
                 of the node and ": ".
-            period_s: time between two messages; the parameter `diagnostic_updater.period` comes before it, where there
-                is one.
         """
-        self._node = node
         self._statuses = statuses
+        period_s = PERIOD_S
         if Updater is None:
             publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-            self._send: Callable[[list[DiagnosticStatus]], None] = lambda current: self._send_array(publisher, current)
+            self._send: Callable[[list[DiagnosticStatus]], None] = lambda current: _send_array(node, publisher, current)
         else:
-            updater = _UpdaterOfStatuses(node, statuses(), period_s)
+            updater = _UpdaterOfStatuses(node, statuses())
             self._send, period_s = updater.send, updater.period_s
         # A group of its own, so that diagnostics wait for no other callback; steady time, so that they do not stop
         # with a simulation.
-        self._group = MutuallyExclusiveCallbackGroup()
-        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self._create_timer(period_s)
-
-    def change_period(self, period_s: float) -> None:
-        """Publish with another period from now on."""
-        self._node.destroy_timer(self._timer)
-        self._timer = self._create_timer(period_s)
-
-    def _create_timer(self, period_s: float) -> Timer:
-        return self._node.create_timer(period_s, self._publish, callback_group=self._group, clock=self._clock)
+        group, clock = MutuallyExclusiveCallbackGroup(), Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(period_s, self._publish, callback_group=group, clock=clock)
 
     def _publish(self) -> None:
         self._send(self._statuses())
 
-    def _send_array(self, publisher: Any, statuses: list[DiagnosticStatus]) -> None:
-        message = DiagnosticArray(status=statuses)
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        publisher.publish(message)
+
+def _send_array(node: Node, publisher: Any, statuses: list[DiagnosticStatus]) -> None:
+    message = DiagnosticArray(status=statuses)
+    message.header.stamp = node.get_clock().now().to_msg()
+    publisher.publish(message)
 
 
 class _UpdaterOfStatuses:
     """diagnostic_updater's publisher and parameters with statuses that are built elsewhere."""
 
-    def __init__(self, node: Node, statuses: list[DiagnosticStatus], period_s: float) -> None:
-        self._updater = Updater(node, period_s)
+    def __init__(self, node: Node, statuses: list[DiagnosticStatus]) -> None:
+        self._updater = Updater(node, PERIOD_S)
         # Its timer follows the node's clock, which stands still where a simulation does.
         node.destroy_timer(self._updater.timer)
         self.period_s: float = self._updater.period
-        """That of the parameter `diagnostic_updater.period`."""
+        """Value of the parameter `diagnostic_updater.period`."""
         self._updater.setHardwareID("none")  # each status has one of its own
         name, _, _ = statuses[0].name.partition(": ")
         full_name = "diagnostic_updater.use_fqn"

@@ -1,27 +1,141 @@
-"""What the launch files of this package share: checks of arguments, and what the end of a node does."""
+"""What the launch files of this package share: arguments, their checks, and what the end of a node does.
+
+Nothing here imports launch, which is not among the Python wheels of ROS: tests run it without.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+ArgumentTable = Mapping[str, tuple[str, str]]
+"""Default value and description of each argument."""
 
-def number(argument: str, value: str, *, above: float = -math.inf, minimum: float = -math.inf) -> float:
-    """Convert the value of an argument to a finite number.
+CAPTION_ARGUMENTS: ArgumentTable = {
+    "image_topic": (
+        "image",
+        "sensor_msgs/Image topic of the camera, whose compressed images are on <image_topic>/compressed; a name that "
+        "ends in /compressed takes those alone.",
+    ),
+    "caption_topic": (
+        "",
+        "Topic of the captions; text and overlays are on <caption_topic>/text and <caption_topic>/image; empty: "
+        "robot/caption, or caption in a namespace.",
+    ),
+    "cameras": (
+        "",
+        "Names of several cameras: front,rear. image_topic, detections and caption_topic then have {camera} in the "
+        "place of the name, or are in its namespace; empty: one camera.",
+    ),
+    "detections": ("detections", "Topic of the detected objects."),
+    "bundle": ("", "Folder of the bundle to load; empty: the value in params_file."),
+    "detector": ("", "ONNX file of an object detector; empty: the value in params_file."),
+    "params_file": ("", "Parameter file of the node; empty: that of this package."),
+    "respawn": ("false", "Start the node again whenever it ends."),
+    "namespace": ("", "Namespace of the node and of its relative topics."),
+    "use_sim_time": (
+        "",
+        "Use the time on /clock, for simulations and for bags played with --clock; empty: the value in params_file or "
+        "of the including launch file.",
+    ),
+    "log_level": ("info", "Minimum severity of logged messages: debug, info, warn, error or fatal."),
+}
+"""Arguments of caption.launch.py."""
+
+_LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
+
+
+def caption_parameters(values: Mapping[str, str], config: Path) -> list[str | dict[str, Any]]:
+    """Return the parameters of the caption node: a file, and what the arguments set besides.
+
+    Args:
+        values: the arguments.
+        config: folder of this package's parameter files.
 
     Raises:
-        ValueError: it is none, or not above `above`, or below `minimum`; one sentence.
+        ValueError: an argument has an invalid value; one sentence.
+    """
+    overrides: dict[str, Any] = {name: values[name] for name in ("bundle", "detector") if values[name]}
+    if values["use_sim_time"]:
+        overrides["use_sim_time"] = boolean("use_sim_time", values["use_sim_time"])
+    if cameras := names("cameras", values["cameras"]):
+        overrides["cameras"] = cameras
+    file = parameter_file("params_file", values["params_file"] or str(config / "caption.yaml"))
+    return [file, overrides] if overrides else [file]
+
+
+def caption_remappings(values: Mapping[str, str], pushed_namespace: str = "") -> list[tuple[str, str]]:
+    """Return the remappings of the caption node.
+
+    Args:
+        values: the arguments.
+        pushed_namespace: namespace that an including launch file has pushed, which launch_ros puts before the node's.
+
+    Raises:
+        ValueError: an argument is no topic, or gives several cameras the same one; one sentence.
+    """
+    cameras = names("cameras", values["cameras"])
+    in_namespace = any(namespace.strip("/") for namespace in (pushed_namespace, values["namespace"]))
+    caption = "caption" if in_namespace or cameras else "robot/caption"
+    remappings = []
+    for argument, name, moved in (
+        ("image_topic", "image", values["image_topic"]),
+        ("detections", "detections", values["detections"]),
+        ("caption_topic", "caption", values["caption_topic"] or caption),
+    ):
+        if not cameras:
+            remappings.append(("robot/caption" if name == "caption" else name, topic(argument, moved)))
+            continue
+        if moved.startswith(("/", "~")) and "{camera}" not in moved:
+            raise ValueError(f"{argument}: several cameras need {{camera}} in the place of the name, not {moved}")
+        moved = moved if "{camera}" in moved else f"{{camera}}/{moved}"
+        remappings += [(f"{camera}/{name}", topic(argument, moved.replace("{camera}", camera))) for camera in cameras]
+    return remappings
+
+
+def unknown_arguments(given: Sequence[str], file: Path, *tables: Iterable[str]) -> str:
+    """Return a warning of arguments that a launch file does not have, which launch ignores; empty without any.
+
+    Args:
+        given: what the command line gives to the launch file, as name:=value.
+        file: the launch file. One that another file includes does not know that one's arguments, and returns nothing.
+        tables: the arguments that it and the files that it includes have.
+    """
+    if not any(Path(argument).name == file.name for argument in sys.argv):
+        return ""
+    known = {name for table in tables for name in table}
+    unknown = [name for name, separator, _ in (argument.partition(":=") for argument in given) if separator]
+    unknown = [name for name in unknown if name not in known]
+    return f"{file.name} has no argument {', '.join(unknown)}: the value is not used" if unknown else ""
+
+
+def log_level(argument: str, value: str) -> str:
+    """Return a severity in lower case.
+
+    Raises:
+        ValueError: it is none; one sentence.
+    """
+    if value.lower() not in _LOG_LEVELS:
+        raise ValueError(f"{argument} must be one of {', '.join(_LOG_LEVELS)}, not {value!r}")
+    return value.lower()
+
+
+def positive_number(argument: str, value: str) -> float:
+    """Convert the value of an argument to a finite number above 0.
+
+    Raises:
+        ValueError: it is none; one sentence.
     """
     try:
         converted = float(value)
     except ValueError:
         converted = math.nan
-    if not (above < converted < math.inf and converted >= minimum):
-        limit = f" above {above:g}" if above > -math.inf else f" of {minimum:g} or more" if minimum > -math.inf else ""
-        raise ValueError(f"{argument} must be a number{limit}, not {value!r}")
+    if not 0 < converted < math.inf:
+        raise ValueError(f"{argument} must be a number above 0, not {value!r}")
     return converted
 
 
@@ -69,18 +183,6 @@ def names(argument: str, value: str) -> list[str]:
     if not all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in given):
         raise ValueError(f"{argument} must be names of letters, digits and underscores, as front,rear, not {value!r}")
     return given
-
-
-def on_exit(*, required: bool, respawn: bool = False) -> Callable[[Any, Any], None] | None:
-    """Return what the end of a node does, the same in all launch files: one that fails gives the launch status 1.
-
-    Args:
-        required: whether the launch ends with the node.
-        respawn: whether the node starts again instead, and its end means nothing.
-    """
-    if respawn:
-        return None
-    return fail_with_the_process if required else remember_failure
 
 
 def remember_failure(event: Any, context: Any) -> None:

@@ -12,17 +12,16 @@ import enum
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.rclpy_private import parameter_overrides
-from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks, call_before_lookup
+from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks
 from smart_caption_ros.text import shortened, visible
 
 MAX_STRING = 1024
@@ -69,7 +68,6 @@ class ParameterSpec:
         choices: allowed strings; None allows any of at most :data:`MAX_STRING` characters.
         names_file: whether the node reads the file or folder of this name; such a parameter changes only at the start,
             unless `allow_file_changes` is set.
-        refused: values of an earlier version that are refused, each with a sentence that names its replacement.
         pattern: regular expression that each string of a list has to match as a whole, and what that means: "a name".
     """
 
@@ -81,7 +79,6 @@ class ParameterSpec:
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
     names_file: bool = False
-    refused: Mapping[str, str] = field(default_factory=dict)
     pattern: tuple[str, str] | None = None
 
     @property
@@ -113,8 +110,6 @@ class ParameterSpec:
             return self._error_in_list(self.value_of(value))
         if type(value) is not type(self.default):
             return f"{self.name} must be {_TYPE_NAMES[type(self.default)]}, not {shortened(repr(value))}"
-        if isinstance(value, str) and value in self.refused:
-            return self.refused[value]
         if self.choices is not None and value not in self.choices:
             return f"{self.name} must be one of {', '.join(self.choices)}, not {shortened(repr(value))}"
         if isinstance(value, str) and not value.isprintable():
@@ -151,17 +146,6 @@ class ParameterSpec:
         return None
 
 
-class RenamedParameterError(ParameterNotDeclaredException):
-    """Raised when a parameter is set by a name of an earlier version; rclpy's services answer with its sentence."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__([])
-        self._sentence = sentence
-
-    def __str__(self) -> str:
-        return self._sentence
-
-
 class Parameters:
     """The declared parameters of one node.
 
@@ -173,7 +157,6 @@ class Parameters:
         node: Node,
         table: Sequence[ParameterSpec],
         *,
-        renamed: Mapping[str, str] = MappingProxyType({}),
         rules: Sequence[Rule] = (),
         is_configured: Callable[[], bool] = lambda: False,
         on_change: Callable[[set[str]], None] = lambda names: None,
@@ -183,51 +166,34 @@ class Parameters:
         Args:
             node: the node that owns them; overrides from files and the command line apply.
             table: the parameters.
-            renamed: names of an earlier version, each with its present name and how the value changes.
             rules: judge the values together, at the start and at every change.
             is_configured: returns True while parameters that change only while unconfigured are fixed.
             on_change: called with the names of the changed parameters, after `values` has the new values.
 
         Raises:
-            ValueError: one or more overrides are invalid, contradict each other, or have a name of an earlier version;
-                one sentence.
+            ValueError: one or more overrides are invalid or contradict each other; one sentence.
         """
         self._specs = {spec.name: spec for spec in table}
-        self._renamed = renamed
         self._rules = rules
         self._is_configured = is_configured
         self._on_change = on_change
         overrides = parameter_overrides(node)
-        for name in sorted(overrides.keys() - self._specs.keys() - renamed.keys()):
+        for name in sorted(overrides.keys() - self._specs.keys()):
             if not node.has_parameter(name) and not name.startswith(_DECLARED_LATER):
                 nearest = difflib.get_close_matches(name, self._specs, n=1)
                 hint = f"; did you mean {nearest[0]}?" if nearest else ""
                 node.get_logger().warning(f"there is no parameter {visible(name)}: its value is not used{hint}")
-        errors = [self._renaming(name) for name in renamed if name in overrides]
-        errors += [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
+        errors = [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
         if not errors:
             given = {s.name: s.value_of(overrides[s.name].value) for s in table if s.name in overrides}
             errors += filter(None, [self._contradiction({s.name: s.default for s in table} | given)])
         if errors:
             raise ValueError("parameter " + "; ".join(errors))
-        self._values: dict[str, Any] = {spec.name: spec.value_of(_declare(node, spec)) for spec in table}
-        if renamed:
-            call_before_lookup(node, self._refuse_renamed)
-        add_parameter_callbacks(node, self._check, self._apply)
-
-    @property
-    def values(self) -> Mapping[str, Any]:
+        self.values: Mapping[str, Any] = MappingProxyType(
+            {spec.name: spec.value_of(_declare(node, spec)) for spec in table}
+        )
         """Read-only snapshot of all values by name."""
-        return MappingProxyType(self._values)
-
-    def _renaming(self, name: str) -> str:
-        return f"{name} is now {self._renamed[name]}"
-
-    def _refuse_renamed(self, parameters: list[Parameter]) -> list[Parameter]:
-        names = [parameter.name for parameter in parameters if parameter.name in self._renamed]
-        if names:
-            raise RenamedParameterError("parameter " + "; ".join(map(self._renaming, names)))
-        return parameters
+        add_parameter_callbacks(node, self._check, self._apply)
 
     def _contradiction(self, values: Mapping[str, Any]) -> str | None:
         return next((error for rule in self._rules if (error := rule(values))), None)
@@ -242,7 +208,7 @@ class Parameters:
         changed = {p.name: self._specs[p.name].value_of(p.value) for p in parameters if p.name in self._specs}
         errors = [e for p in parameters if p.name in self._specs and (e := self._error_in(p.name, p.value))]
         if not errors and changed:
-            errors += filter(None, [self._contradiction({**self._values, **changed})])
+            errors += filter(None, [self._contradiction({**self.values, **changed})])
         if errors:
             return SetParametersResult(successful=False, reason=shortened("; ".join(errors), _MAX_REASON))
         return SetParametersResult(successful=True)
@@ -251,9 +217,9 @@ class Parameters:
         """Return what is wrong with a new value, by itself or now; the present value may be set again at any time."""
         spec = self._specs[name]
         error = spec.error_in(value)
-        if error is not None or spec.value_of(value) == self._values[name]:
+        if error is not None or spec.value_of(value) == self.values[name]:
             return error
-        if spec.names_file and not self._values.get(ALLOW_FILE_CHANGES):
+        if spec.names_file and not self.values.get(ALLOW_FILE_CHANGES):
             return f"{name} names a file and changes only at the start, because {ALLOW_FILE_CHANGES} is false"
         if spec.changes is Changes.WHILE_UNCONFIGURED and self._is_configured():
             return f"{name} changes only while the node is unconfigured: deactivate it and clean it up"
@@ -262,7 +228,7 @@ class Parameters:
     def _apply(self, parameters: list[Parameter]) -> None:
         changed = {p.name: self._specs[p.name].value_of(p.value) for p in parameters if p.name in self._specs}
         if changed:
-            self._values = {**self._values, **changed}
+            self.values = MappingProxyType({**self.values, **changed})
             self._on_change(set(changed))
 
 

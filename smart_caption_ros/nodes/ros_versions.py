@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rclpy.subscription import Subscription
@@ -15,24 +15,14 @@ except ImportError:  # Humble
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-__all__ = ["SubscriptionEventCallbacks", "add_parameter_callbacks", "call_before_lookup", "with_publication_number"]
+__all__ = ["SubscriptionEventCallbacks", "add_parameter_callbacks", "with_message_info"]
 
 
-def with_publication_number(callback: Callable[[Any, int | None], None]) -> Callable[..., None]:
-    """Make a callback of a subscription that gets the publisher's number of each message, counted from 1.
-
-    Args:
-        callback: takes the message and its number; None in Humble, and with a middleware that does not number messages.
-    """
+def with_message_info(callback: Callable[[Any, Mapping[str, Any]], None]) -> Callable[..., None]:
+    """Make a callback of a subscription that takes a message and what the middleware says of it; in Humble, nothing."""
     if not hasattr(Subscription, "CallbackType"):  # Humble
-        return lambda message: callback(message, None)
-    return lambda message, info: callback(message, info.get("publication_sequence_number"))
-
-
-def call_before_lookup(node: Node, callback: Callable[[list[Any]], list[Any]]) -> None:
-    """Call a function before parameters of a node are looked up; Humble has no such callback and never calls it."""
-    if hasattr(node, "add_pre_set_parameters_callback"):
-        node.add_pre_set_parameters_callback(callback)
+        return lambda message: callback(message, {})
+    return callback
 
 
 def add_parameter_callbacks(node: Node, check: Callable[[list[Any]], Any], apply: Callable[[list[Any]], None]) -> None:

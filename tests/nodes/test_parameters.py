@@ -20,14 +20,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, RENAMED_PARAMETERS
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.parameters import (
     ALLOW_FILE_CHANGES,
     Changes,
     Parameters,
     ParameterSpec,
-    RenamedParameterError,
 )
 
 pytestmark = pytest.mark.needs_ros
@@ -111,29 +110,6 @@ def test_a_wrong_value_at_the_start_is_refused_with_a_sentence(
         Parameters(node_with(context, **given), [SPEED, COUNT, COLOUR])
 
 
-RENAMED = {"pace": "speed_hz", "old": "colour: use red in place of true"}
-PATH = ParameterSpec("path", "", "Where.", Changes.ANY_TIME, refused={"none": "in place of none leave path empty"})
-
-
-def test_names_and_values_of_an_earlier_version_are_refused_with_the_present_ones(context: Context) -> None:
-    sentence = (
-        "parameter pace is now speed_hz; old is now colour: use red in place of true; in place of none leave path empty"
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        Parameters(node_with(context, pace=4.0, old=True, path="none"), [SPEED, COLOUR, PATH], renamed=RENAMED)
-
-
-def test_setting_a_parameter_by_its_earlier_name_is_refused_with_the_present_one(context: Context) -> None:
-    node = node_with(context)
-    parameters = Parameters(node, [SPEED, COLOUR, PATH], renamed=RENAMED)
-    with pytest.raises(RenamedParameterError, match=r"^parameter pace is now speed_hz$"):
-        node.set_parameters([Parameter("pace", value=4.0)])
-    assert node.set_parameters([Parameter("speed_hz", value=4.0)])[0].successful
-    (result,) = node.set_parameters([Parameter("path", value="none")])
-    assert (result.successful, result.reason) == (False, "in place of none leave path empty")
-    assert dict(parameters.values) == {"speed_hz": 4.0, "colour": "red", "path": ""}
-
-
 NAMES = ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START, pattern=("[a-z]+", "a name of letters"))
 
 
@@ -164,12 +140,6 @@ def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_param
 def test_a_wrong_list_of_strings_is_refused_with_a_sentence(context: Context, names: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         Parameters(node_with(context, names=names), [NAMES])
-
-
-def test_every_earlier_name_of_the_caption_node_is_followed_by_a_present_one() -> None:
-    present = {spec.name for spec in CAPTION_NODE_PARAMETERS}
-    assert not present & RENAMED_PARAMETERS.keys()
-    assert all(re.split(r"\W", now)[0] in present for now in RENAMED_PARAMETERS.values())
 
 
 def test_a_live_parameter_changes_and_its_owner_is_told(context: Context) -> None:
@@ -234,11 +204,12 @@ def test_an_atomic_request_changes_all_of_its_parameters_or_none(context: Contex
 
 def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(context: Context) -> None:
     node = node_with(context)
-    Parameters(node, [COLOUR, PATH])
+    path = ParameterSpec("path", "", "Where.", Changes.ANY_TIME)
+    Parameters(node, [COLOUR, path])
     endless = Parameter("colour", value="g" * 10**6)
-    result = node.set_parameters_atomically([endless, Parameter("path", value="none")])
+    result = node.set_parameters_atomically([endless, Parameter("path", value="/\n")])
     assert result.reason.startswith("colour must be one of red, blue, not 'ggg")
-    assert result.reason.endswith("; in place of none leave path empty")
+    assert result.reason.endswith(r"; path must have printable characters alone, not '/\n'")
     assert len(result.reason) < 500
     (result,) = node.set_parameters([Parameter("path", value="/" * 10**6)])
     assert result.reason == "path must have at most 1024 characters, not 1000000"
@@ -246,6 +217,10 @@ def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(
 
 FILE = ParameterSpec("model", "", "Which file.", Changes.WHILE_UNCONFIGURED, names_file=True)
 ALLOWED = ParameterSpec(ALLOW_FILE_CHANGES, False, "Whether.", Changes.ONLY_AT_START)
+
+
+def test_the_nodes_have_few_parameters() -> None:
+    assert sum(map(len, TABLES.values())) <= 36, "what nobody will set is a constant"
 
 
 def test_a_parameter_that_names_a_file_is_fixed_at_the_start_unless_allowed(context: Context) -> None:
@@ -281,7 +256,7 @@ def test_every_string_that_takes_any_value_says_whether_it_names_a_file(name: st
     assert (
         free - names_file
         == {
-            "caption": {"camera"},
+            "caption": set[str](),
             "camera": {"bag_topic", "frame_id"},
             "caption_log": {"map_frame", "robot", "robot_frame"},
         }[name]
@@ -324,9 +299,8 @@ def test_parameters_of_others_are_left_alone(context: Context) -> None:
 
 @pytest.mark.parametrize("value", ["left\x1b[2Jeye", "left\neye", "left\u202eeye", "\x07"])
 def test_control_characters_are_refused_and_not_repeated(value: str) -> None:
-    camera = next(spec for spec in CAPTION_NODE_PARAMETERS if spec.name == "camera")
-    error = camera.error_in(value)
+    error = NAME.error_in(value)
     assert error is not None
-    assert error.startswith("camera must have printable characters alone")
+    assert error.startswith("name must have printable characters alone")
     assert error.isprintable()
-    assert camera.error_in("linkes Auge \u00e4\u732b") is None
+    assert NAME.error_in("linkes Auge \u00e4\u732b") is None

@@ -33,13 +33,13 @@ def test_events_have_their_names_of_humble(humble: SimpleNamespace) -> None:
 
 
 def test_messages_have_no_numbers_in_humble(humble: SimpleNamespace) -> None:
-    heard: list[tuple[Any, int | None]] = []
-    humble.with_publication_number(lambda *given: heard.append(given))("message")
-    assert heard == [("message", None)]
+    heard: list[tuple[Any, Any]] = []
+    humble.with_message_info(lambda *given: heard.append(given))("message")
+    assert heard == [("message", {})]
 
 
 def test_no_other_module_of_the_nodes_names_what_humble_lacks() -> None:
-    lacking = re.compile(r"rclpy\.event_handler|add_post_set_parameters_callback|add_pre_set_parameters_callback")
+    lacking = re.compile(r"rclpy\.event_handler|add_post_set_parameters_callback")
     others = [path for path in NODES.rglob("*.py") if path.name != "ros_versions.py"]
     assert others
     assert not [path.name for path in others if lacking.search(path.read_text())]

@@ -25,7 +25,6 @@ ROS = {
     "std_srvs",
     "tf2_ros",
     "vision_msgs",
-    "visualization_msgs",
 }
 TORCH = {"torch", "torchvision"}
 MAY_IMPORT: dict[str, set[str]] = {

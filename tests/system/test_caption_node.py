@@ -194,7 +194,7 @@ def test_a_node_that_loads_answers_its_services_and_ends_at_a_signal(
     robot.wait_for(lambda: robot.lifecycle_state() == "configuring", "begin of loading")
     (value,) = robot.call(GetParameters, "/caption_node/get_parameters", names=["engine"]).values
     assert value.string_value == "auto"
-    assert robot.set_parameter("/caption_node", "camera", "left").successful
+    assert robot.set_parameter("/caption_node", "max_rate_hz", 9.0).successful
     assert "unconfigured" in robot.set_parameter("/caption_node", "engine", "onnxruntime-cpu").reason
     assert robot.call(SetBool, "/caption_node/enable", data=False).success
     seen = len(diagnostics)
@@ -355,14 +355,11 @@ def test_parameters_change_while_running_and_bad_values_are_refused(user: User) 
 
     assert user.ask(shade=UNSURE).status == Caption.STATUS_OK
     assert set_parameter("min_confidence", 0.5).successful
-    assert set_parameter("camera", "left eye").successful
-    caption = user.ask(shade=UNSURE)
-    assert (caption.status, caption.camera) == (Caption.STATUS_LOW_CONFIDENCE, "left eye")
+    assert user.ask(shade=UNSURE).status == Caption.STATUS_LOW_CONFIDENCE
     for name, value, reason in (
         ("min_confidence", 1.5, "range"),
         ("min_confidence", "high", "type"),
-        ("image_transport", "telepathy", "one of auto, raw, compressed"),
-        ("overlay_jpeg_quality", 0, "range"),
+        ("trigger", "telepathy", "one of always, change, request"),
         ("bundle", "/elsewhere", "names a file and changes only at the start"),
         ("threads", 2, "unconfigured"),
         ("autostart", False, "read-only"),
@@ -370,12 +367,11 @@ def test_parameters_change_while_running_and_bad_values_are_refused(user: User) 
         result = set_parameter(name, value)
         assert not result.successful, name
         assert reason in result.reason, result.reason
-    request = {"min_confidence": 0.0, "camera": "right eye", "overlay_jpeg_quality": 0}
+    request = {"min_confidence": 0.0, "max_rate_hz": -1.0}
     parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in request.items()]
     atomically = robot.call(SetParametersAtomically, "/caption_node/set_parameters_atomically", parameters=parameters)
     assert not atomically.result.successful
     assert user.ask(shade=UNSURE).status == Caption.STATUS_LOW_CONFIDENCE, "what was refused changed nothing"
-    assert user.captions[-1].camera == "left eye"
     (description,) = robot.call(
         DescribeParameters, "/caption_node/describe_parameters", names=["min_confidence"]
     ).descriptors
@@ -441,15 +437,12 @@ def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(
 
 
 def test_no_image_is_reported_as_an_error(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
-    robot.start_caption_node("-p", "image_timeout_s:=0.5", "-p", "diagnostics_period_s:=0.2")
+    robot.start_caption_node()
     status = robot.wait_for(
         lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.ERROR and s, "diagnostics without images"
     )
     assert "no image on /image or /image/compressed for" in status.message
     assert status.name == "caption_node: captions"
-    assert robot.set_parameter("/caption_node", "diagnostics_period_s", 0.1).successful
-    seen = len(diagnostics)
-    robot.wait_for(lambda: len(diagnostics) > seen + 5, "diagnostics in the new period")
 
 
 @pytest.mark.parametrize(
@@ -514,7 +507,7 @@ def test_every_image_received_is_counted_once_however_the_node_is_switched(
     robot: Robot, diagnostics: list[DiagnosticArray]
 ) -> None:
     robot.start_caption_node(
-        *RELIABLE_INPUT, *("-p", "max_age_s:=0.0", "-p", "work_timeout_s:=0.3", "-p", "diagnostics_period_s:=0.1"),
+        *RELIABLE_INPUT, *("-p", "max_age_s:=0.0"),
         engine="slow",
     )  # fmt: skip
     user = User(robot)
@@ -535,7 +528,6 @@ def test_every_image_received_is_counted_once_however_the_node_is_switched(
         robot.wait_for(lambda: robot.node.count_subscribers("/image"), "subscription")
         robot.spin_for(0.3)
     publish_some()
-    assert any("in work for" in array.status[0].message for array in diagnostics), "half a second is too long here"
 
     def counts() -> list[int] | None:
         status = latest(diagnostics)
@@ -588,7 +580,7 @@ def test_of_a_hundred_requests_at_once_each_gets_an_answer(robot: Robot, diagnos
 
 def test_the_latest_image_of_a_slow_camera_is_described_on_request(user: User) -> None:
     robot = user.robot
-    for name, value in (("trigger", "request"), ("max_age_s", 0.5), ("image_timeout_s", 60.0)):
+    for name, value in (("trigger", "request"), ("max_age_s", 0.5)):
         assert robot.set_parameter("/caption_node", name, value).successful
     now = robot.node.get_clock().now()
 
@@ -602,5 +594,5 @@ def test_the_latest_image_of_a_slow_camera_is_described_on_request(user: User) -
 
         return robot.wait_for(described, "caption of the latest image")
 
-    assert describe_latest(70, age_s=2.0).text == "shade 70", "older than max_age_s, not than image_timeout_s"
+    assert describe_latest(70, age_s=2.0).text == "shade 70", "older than max_age_s, and not too old for a request"
     assert describe_latest(71, age_s=61.0).status == Caption.STATUS_STALE

@@ -42,7 +42,7 @@ def generate_launch_description():
         SetParameter("use_sim_time", True),
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource("{file}"),
-            launch_arguments=[("bundle", "{bundle}"), ("node_name", "front"), ("params_file", "{params_file}")],
+            launch_arguments=[("bundle", "{bundle}"), ("params_file", "{params_file}")],
         ),
         LogInfo(msg=["log level ", LaunchConfiguration("log_level", default="is not set")]),
         ExecuteProcess(cmd=[sys.executable, "-c", code], output="screen"),
@@ -82,9 +82,15 @@ def test_a_node_that_dies_ends_the_launch_with_status_1(ament_prefix: None, robo
     assert "/no/such/bundle: no such bundle" in process.log.read_text()
 
 
+def test_an_argument_that_a_file_does_not_have_is_pointed_out(ament_prefix: None, robot: Robot) -> None:
+    process = launch(robot, "caption", "bundle:=/no/such/bundle", "nonsense:=1")
+    robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
+    assert "caption.launch.py has no argument nonsense: the value is not used" in process.log.read_text()
+
+
 def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix: None, robot: Robot, params_file: Path) -> None:
     captions = robot.listen(Caption, "/robot/caption")
-    process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}", "rate_hz:=10")
+    process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}")
     robot.wait_for(lambda: captions, "caption")
     assert captions[0].header.frame_id == "camera_optical_frame"
     os.kill(process.pid, signal.SIGINT)
@@ -101,7 +107,7 @@ def test_a_camera_that_dies_ends_the_demo_with_status_1(ament_prefix: None, robo
 
 
 def test_a_node_that_was_killed_comes_back_with_respawn(ament_prefix: None, robot: Robot, params_file: Path) -> None:
-    given = (f"bundle:={TINY}", f"params_file:={params_file}", "respawn:=true", "respawn_delay_s:=0.1")
+    given = (f"bundle:={TINY}", f"params_file:={params_file}", "respawn:=true")
     process = launch(robot, "caption", *given)
     robot.wait_for(lambda: robot.node.count_publishers("/robot/caption"), "node")
     (pid,) = node_pids(process)
@@ -127,5 +133,5 @@ def test_an_including_launch_file_keeps_its_environment_and_arguments(
     log = process.log.read_text()
     assert "profile None" in log
     assert "log level is not set" in log
-    (value,) = robot.get_parameters("/robot_1/front", "use_sim_time")
+    (value,) = robot.get_parameters("/robot_1/caption_node", "use_sim_time")
     assert value.bool_value, "the includer's value"

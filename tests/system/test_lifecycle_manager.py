@@ -115,7 +115,7 @@ class TestBond:
     def test_an_active_node_sends_heartbeats_and_a_deactivated_one_says_so(
         self, robot: Robot, heartbeats: list[Any]
     ) -> None:
-        robot.start_caption_node("-p", "autostart:=false", "-p", "bond_heartbeat_period_s:=0.1")
+        robot.start_caption_node("-p", "autostart:=false")
         manager = Manager(robot)
         assert manager.change(Transition.TRANSITION_CONFIGURE)
         robot.spin_for(0.5)
@@ -138,7 +138,7 @@ def test_heartbeats_without_the_package_bond_fail_configuration_with_a_sentence(
     try:
         import bond.msg  # noqa: F401
     except ImportError:
-        process = robot.start_caption_node("-p", "autostart:=false", "-p", "bond_heartbeat_period_s:=0.1")
+        process = robot.start_caption_node("-p", "autostart:=false")
         assert not robot.change_state("configure")
         robot.wait_for(lambda: "needs the package bond" in process.log.read_text(), "sentence")
     else:

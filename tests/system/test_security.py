@@ -98,19 +98,16 @@ def assert_graph_is_policy(robot: Robot, node: str, seen: Graph, absent: set[str
 
 def test_the_policy_is_what_the_caption_node_does(robot: Robot) -> None:
     has_bond = find_spec("bond") is not None
-    heartbeat = ("-p", "bond_heartbeat_period_s:=0.1") if has_bond else ()
-    robot.start_caption_node("-p", "use_sim_time:=true", "-p", "image_transport:=raw", *heartbeat)
+    robot.start_caption_node("-p", "use_sim_time:=true", "-p", "autostart:=false")
+    assert robot.change_state("configure")
+    assert robot.change_state("activate")
     robot.wait_for(lambda: "/image" in graph_of(robot, "caption_node")["subscribe"], "active node")
     raw = graph_of(robot, "caption_node")
-    assert robot.set_parameter("/caption_node", "image_transport", "compressed").successful
+    robot.publisher(CompressedImage, "/image/compressed")
     robot.wait_for(lambda: robot.node.count_subscribers("/image/compressed"), "the other transport")
     absent = set() if has_bond else {"/bond"}
     absent |= set() if find_spec("vision_msgs") else {"/label_info"}
-    for package, topic in (
-        ("foxglove_msgs", "annotations"),
-        ("vision_msgs", "detections"),
-        ("visualization_msgs", "boxes"),
-    ):
+    for package, topic in (("foxglove_msgs", "annotations"), ("vision_msgs", "detections")):
         absent |= set() if find_spec(package) else {f"/robot/caption/{topic}"}
     assert_graph_is_policy(robot, "caption_node", raw, absent)
 
@@ -185,18 +182,16 @@ def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(
         robot.wait_for(captioned, "caption")
         before = trace.stat().st_size
         hostile = [Parameter(spec.name, value=str(secret)) for spec in CAPTION_NODE_PARAMETERS if spec.default == ""]
-        assert len(hostile) >= 7
-        refused = [robot.set_parameter("/caption_node", parameter.name, parameter.value) for parameter in hostile]
-        assert [parameter.name for parameter, result in zip(hostile, refused, strict=True) if result.successful] == [
-            "camera"
-        ]
+        assert len(hostile) >= 3
+        for parameter in hostile:
+            assert not robot.set_parameter("/caption_node", parameter.name, parameter.value).successful
         image = Image(**image_fields(20, encoding=str(secret)))
         image.header.frame_id = str(secret)
         images.publish(image)
         answer = robot.call(DescribeImage, "/caption_node/describe_image", image=image).caption
         assert answer.status == Caption.STATUS_ERROR
         compressed = robot.node.create_publisher(CompressedImage, "/image/compressed", 1)
-        assert robot.set_parameter("/caption_node", "image_transport", "compressed").successful
+        robot.node.destroy_publisher(images)
         robot.wait_for(compressed.get_subscription_count, "subscription")
         compressed.publish(CompressedImage(format=str(secret), data=str(secret).encode()))
         for name in ("deactivate", "cleanup"):
@@ -226,7 +221,4 @@ def test_every_file_parameter_of_the_running_node_is_fixed() -> None:
         "bundle",
         "detector",
         "detection_classes",
-        "spacy_pipeline",
-        "word_vectors",
-        "synonyms",
     }

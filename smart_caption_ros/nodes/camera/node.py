@@ -12,10 +12,8 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from std_msgs.msg import Header
 
-from smart_caption_ros.imaging.camera_calibration import read_calibration
-from smart_caption_ros.imaging.errors import CalibrationError
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
-from smart_caption_ros.nodes.camera.outputs import CameraOutputs, calibration_path
+from smart_caption_ros.nodes.camera.outputs import CameraOutputs
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
@@ -27,6 +25,7 @@ DETECTIONS_TOPIC = "detections"
 _MAX_SENTENCE = 1000
 _POLL_S = 0.02
 _END_TIMEOUT_S = 5.0
+WAIT_TIMEOUT_S = 120.0  # for subscribers: a caption node may build an engine first
 
 
 class CameraNode(Node):
@@ -39,7 +38,7 @@ class CameraNode(Node):
             node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
 
         Raises:
-            ValueError: a parameter has an invalid value, or the source or the calibration cannot be read; one sentence.
+            ValueError: a parameter has an invalid value, or the source cannot be read; one sentence.
         """
         super().__init__("camera_node", **node_options)
         self.exit_status: int | None = None
@@ -47,13 +46,10 @@ class CameraNode(Node):
         values = self._settings.values
         try:
             self._source = open_source(_expanded(values["source"]), topic=values["bag_topic"] or None)
-            url = values["camera_info_url"]
-            calibration = read_calibration(calibration_path(url)) if url else None
-        except (SourceError, CalibrationError) as error:
+        except SourceError as error:
             raise ValueError(visible(str(error), _MAX_SENTENCE)) from error
         self._description = visible(self._source.description, _MAX_SENTENCE)
-        self._reliable: bool = values["reliable"]
-        self._outputs = CameraOutputs(self, IMAGE_TOPIC, calibration, reliable=self._reliable)
+        self._outputs = CameraOutputs(self, IMAGE_TOPIC)
         self._detections: Publisher | None = None
         if values["publish_objects"]:
             if not self._source.knows_objects:
@@ -95,12 +91,11 @@ class CameraNode(Node):
         published = 0
         due_s = time.monotonic()
         self.get_logger().info(f"publishing {self._description} on {self._outputs.topic} at {values['rate_hz']:g} Hz")
-        live = source.known_length is None
         while True:
             for frame in source.every(values["every"]):
-                if live and time.monotonic() < due_s and not self._stop.is_set():
-                    continue  # read on: a frame of a webcam that waits until it is due would be old by then
-                messages = self._outputs.messages(frame.image_bgr, self._settings.values["jpeg_quality"])
+                if source.is_live and time.monotonic() < due_s and not self._stop.is_set():
+                    continue  # read on: a live frame that waits until it is due would be old by then
+                messages = self._outputs.messages(frame.image_bgr)
                 if self._stop.wait(max(0.0, due_s - time.monotonic())):
                     return published
                 stamp = self.get_clock().now().to_msg()
@@ -118,14 +113,14 @@ class CameraNode(Node):
                 return published
 
     def _wait_for_subscribers(self) -> None:
-        wanted, timeout_s = (self._settings.values[name] for name in ("wait_for_subscribers", "wait_timeout_s"))
-        end_s = time.monotonic() + timeout_s
+        wanted = self._settings.values["wait_for_subscribers"]
+        end_s = time.monotonic() + WAIT_TIMEOUT_S
         while (present := self._outputs.subscribers) < wanted or self._needs_listener(wanted):
             if time.monotonic() > end_s:
                 missing = f"{present} of {wanted} subscribers on {self._outputs.topic}"
                 if present >= wanted and self._detections is not None:
                     missing = f"no subscriber on {self._detections.topic_name}"
-                raise TimeoutError(f"{missing} after {timeout_s:g} s")
+                raise TimeoutError(f"{missing} after {WAIT_TIMEOUT_S:g} s")
             if self._stop.wait(_POLL_S):
                 return
 
@@ -135,8 +130,7 @@ class CameraNode(Node):
 
     def _wait_for_delivery(self) -> None:
         """Wait until the last image has arrived, before the publisher is destroyed."""
-        timeout_s = self._settings.values["wait_timeout_s"]
-        if self._reliable and not self._outputs.wait_for_all_acked(timeout_s):
+        if not self._outputs.wait_for_all_acked(WAIT_TIMEOUT_S):
             self.get_logger().warning("some subscribers did not confirm the last images in time")
         # Best effort has no acknowledgement, and an acknowledged image may still be in the queue of the subscriber.
         self._stop.wait(0.5)

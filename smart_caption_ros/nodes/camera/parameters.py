@@ -7,7 +7,7 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "source",
         "sample:household",
         "What to publish: an image, a folder of images, sequences in the ACVR layout, a video file, a ROS 2 bag, the "
-        "index of a webcam, or sample:household, the sequences in this package.",
+        "index or /dev path of a webcam, an rtsp:// address, or sample:household, the sequences in this package.",
         Changes.ONLY_AT_START,
         names_file=True,
     ),
@@ -61,41 +61,11 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.ANY_TIME,
     ),
     ParameterSpec(
-        "camera_info_url",
-        "",
-        "Calibration of the camera for camera_info, in the YAML format of camera_calibration: a path, file:// and a "
-        "path, or package://PACKAGE/...; empty publishes the size of the images without a calibration.",
-        Changes.ONLY_AT_START,
-        names_file=True,
-    ),
-    ParameterSpec(
-        "jpeg_quality",
-        95,
-        "JPEG quality of the compressed images.",
-        Changes.ANY_TIME,
-        minimum=1,
-        maximum=100,
-    ),
-    ParameterSpec(
-        "reliable",
-        False,
-        "Publish reliably with depth 10, instead of best effort with depth 1 as a camera driver does.",
-        Changes.ONLY_AT_START,
-    ),
-    ParameterSpec(
         "wait_for_subscribers",
         0,
-        "Number of subscribers, to images or compressed images, to wait for before the first image.",
+        "Number of subscribers to images or compressed images that the first image waits for, two minutes at most.",
         Changes.ONLY_AT_START,
         minimum=0,
         maximum=1000,
-    ),
-    ParameterSpec(
-        "wait_timeout_s",
-        30.0,
-        "Maximum time to wait for these subscribers, and at the end for the acknowledgement of reliable images [s].",
-        Changes.ONLY_AT_START,
-        minimum=0.0,
-        maximum=3600.0,
     ),
 )

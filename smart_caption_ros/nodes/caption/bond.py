@@ -19,30 +19,21 @@ except ImportError:  # not part of the ROS 2 core
     Status = None
 
 TOPIC = "bond"
+PERIOD_S = 0.1
+"""Time between two heartbeats, as of nav2's nodes, seconds."""
 _TIMEOUT_S = 4.0  # bond's default, which the manager replaces by its own
-
-
-def check_is_installed() -> None:
-    """Raise ValueError with one sentence if the messages of bonds are not installed."""
-    if Status is None:
-        raise ValueError(
-            "bond_heartbeat_period_s needs the package bond (apt install ros-$ROS_DISTRO-bond); set it to 0 and the "
-            "manager's bond_timeout to 0.0 to do without"
-        )
 
 
 class Heartbeat:
     """Publishes that the node is active, from the creation of this object to :meth:`stop`."""
 
-    def __init__(self, node: Node, period_s: float) -> None:
+    def __init__(self, node: Node) -> None:
         """Start to publish on a thread of its own, which costs less than a timer of the executor.
 
         Args:
             node: the node; its name is the id of the bond.
-            period_s: time between two messages.
         """
         self._node = node
-        self._period_s = period_s
         self._instance = str(uuid.uuid4())
         self._publisher = node.create_publisher(Status, TOPIC, QoSProfile(depth=5))
         self._ended = threading.Event()
@@ -59,10 +50,10 @@ class Heartbeat:
     def _run(self) -> None:
         while not self._ended.is_set():
             self._publish(active=True)
-            self._ended.wait(self._period_s)
+            self._ended.wait(PERIOD_S)
 
     def _publish(self, *, active: bool) -> None:
         message = Status(id=self._node.get_name(), instance_id=self._instance, active=active)
         message.header.stamp = self._node.get_clock().now().to_msg()
-        message.heartbeat_period, message.heartbeat_timeout = self._period_s, _TIMEOUT_S
+        message.heartbeat_period, message.heartbeat_timeout = PERIOD_S, _TIMEOUT_S
         self._publisher.publish(message)

@@ -1,4 +1,4 @@
-"""Buffer of the latest detections, searched by the stamp of an image."""
+"""Buffer of the latest detections of a camera, searched by the header of an image."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from collections import deque
 from dataclasses import dataclass
 
 from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.text import visible
 
 CAPACITY = 64
 """Number of messages kept: about two seconds at 30 Hz."""
+JUMP_S = 1.0
+"""Minimum step back of the stamps of images that is taken for a clock that was set back, seconds."""
+_OTHER_CLOCK_S = 3600.0  # no detector is that late
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,23 @@ class Detections:
     objects: tuple[DetectedObject, ...]
 
 
+@dataclass(frozen=True)
+class FoundDetections:
+    """The detections of one image, or the reason why it has none.
+
+    Attributes:
+        objects: the objects; None where no detections belong to the image.
+        distance_s: time between the image and these detections, seconds.
+        missing_reason: why no detections belong to the image; empty where some do.
+        are_late: whether those of the image may still be on their way.
+    """
+
+    objects: tuple[DetectedObject, ...] | None
+    distance_s: float = 0.0
+    missing_reason: str = ""
+    are_late: bool = False
+
+
 class DetectionBuffer:
     """Keeps the latest :data:`CAPACITY` messages; thread-safe."""
 
@@ -35,6 +56,7 @@ class DetectionBuffer:
         self._latest: deque[Detections] = deque(maxlen=CAPACITY)
         self._changed = threading.Condition()
         self._is_open = True
+        self._image_ns = 0
 
     def add(self, detections: Detections) -> bool:
         """Add a message; a full buffer discards the oldest one.
@@ -49,58 +71,105 @@ class DetectionBuffer:
             self._changed.notify_all()
             return replaces
 
-    @property
-    def newest(self) -> Detections | None:
-        """The message that arrived last; None where none has arrived."""
-        with self._changed:
-            return self._latest[-1] if self._latest else None
-
-    def restart(self, stamp_ns: int) -> None:
-        """Discard the last message with a later stamp and all before it: the clock has jumped back to `stamp_ns`.
+    def note_image(self, stamp_ns: int) -> None:
+        """Note the stamp of an image that arrives; discard the detections of the time before a clock that was set back.
 
         What arrived since then is kept: a detector may publish before the camera.
         """
         with self._changed:
-            while any(detections.stamp_ns > stamp_ns for detections in self._latest):
-                self._latest.popleft()
+            if stamp_ns and stamp_ns < self._image_ns - JUMP_S * 1e9:  # a bag or a simulation begins anew
+                while any(detections.stamp_ns > stamp_ns for detections in self._latest):
+                    self._latest.popleft()
+                self._image_ns = stamp_ns
+            self._image_ns = max(stamp_ns, self._image_ns)
 
     def open(self) -> None:
-        """Let :meth:`nearest` wait again."""
+        """Let :meth:`wait` wait again."""
         self._is_open = True
 
     def close(self) -> None:
         """Discard all messages, and let nobody wait until :meth:`open`."""
         with self._changed:
             self._is_open = False
+            self._image_ns = 0
             self._latest.clear()
             self._changed.notify_all()
 
-    def are_behind(self, stamp_ns: int, frame_id: str) -> bool:
-        """Return whether there are detections of the camera of an image, all of them older than the image."""
+    def wait(self, stamp_ns: int, frame_id: str, until_s: float) -> None:
+        """Wait for detections with the stamp of an image or a later one, until a time of time.monotonic()."""
         with self._changed:
-            same_camera = self._of_camera(frame_id)
-        return bool(same_camera) and all(detections.stamp_ns < stamp_ns for detections in same_camera)
+            while (
+                self._is_open
+                and stamp_ns
+                and all(detections.stamp_ns < stamp_ns for detections in self._of_camera(frame_id))
+                and (remaining_s := until_s - time.monotonic()) > 0
+            ):
+                self._changed.wait(remaining_s)
 
-    def nearest(self, stamp_ns: int, frame_id: str, *, until_s: float = 0.0) -> Detections | None:
-        """Return the detections whose stamp is nearest to that of an image, or None where there are none.
+    def find(self, stamp_ns: int, frame_id: str, slop_s: float) -> FoundDetections:
+        """Find the detections whose stamp is nearest to that of an image.
 
         Detections of another coordinate frame belong to another camera and are ignored. Of two that are equally near,
-        the one received last is returned.
+        the one received last is taken.
 
         Args:
-            stamp_ns: stamp of the image in nanoseconds.
+            stamp_ns: stamp of the image in nanoseconds; 0 for one without a stamp.
             frame_id: coordinate frame of the image.
-            until_s: time.monotonic() until which to wait for detections with this stamp or a later one.
+            slop_s: maximum time between the image and its detections.
         """
+        if not stamp_ns:
+            return FoundDetections(None, missing_reason="the image has no stamp")
         with self._changed:
-            while True:
-                same_camera = self._of_camera(frame_id)
-                remaining_s = until_s - time.monotonic()
-                has_passed = any(detections.stamp_ns >= stamp_ns for detections in same_camera)
-                if has_passed or remaining_s <= 0 or not self._is_open:
-                    break
-                self._changed.wait(remaining_s)
-        return min(reversed(same_camera), key=lambda detections: abs(detections.stamp_ns - stamp_ns), default=None)
+            same_camera = self._of_camera(frame_id)
+            newest = self._latest[-1] if self._latest else None
+        if newest is None:
+            return FoundDetections(None, missing_reason="no detections have arrived")
+        nearest = min(reversed(same_camera), key=lambda detections: abs(detections.stamp_ns - stamp_ns), default=newest)
+        distance_s = abs(nearest.stamp_ns - stamp_ns) / 1e9
+        if same_camera and distance_s <= slop_s:
+            return FoundDetections(nearest.objects, distance_s)
+        # The distance of the newest: the nearest may have come before the clock of the detector changed.
+        newest_s = abs(newest.stamp_ns - stamp_ns) / 1e9
+        if newest.frame_id and frame_id and newest.frame_id != frame_id:
+            reason = (
+                f"the last detections are of the frame {visible(newest.frame_id)}, and the image is of "
+                f"{visible(frame_id)}"
+            )
+        elif newest_s > _OTHER_CLOCK_S:
+            reason = f"the last detections are {newest_s:.0f} s away: the clocks of detector and camera differ"
+        else:
+            reason = f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {slop_s:g}"
+        are_late = bool(same_camera) and all(detections.stamp_ns < stamp_ns for detections in same_camera)
+        return FoundDetections(None, distance_s, reason, are_late)
 
     def _of_camera(self, frame_id: str) -> list[Detections]:
         return [d for d in self._latest if not d.frame_id or not frame_id or d.frame_id == frame_id]
+
+
+@dataclass(frozen=True)
+class ExpectedDetections:
+    """The detections of one image, which may still be on their way.
+
+    Attributes:
+        buffer: the latest messages of the camera.
+        stamp_ns: stamp of the image in nanoseconds; 0 for one without a stamp.
+        frame_id: coordinate frame of the image.
+        slop_s: maximum time between the image and detections with another stamp.
+        until_s: time.monotonic() until which they are waited for; 0 where they are not.
+        are_expected: whether a detector publishes for this camera, or has published.
+    """
+
+    buffer: DetectionBuffer
+    stamp_ns: int
+    frame_id: str
+    slop_s: float
+    until_s: float = 0.0
+    are_expected: bool = False
+
+    def wait(self) -> None:
+        """Wait for the detections of the image, or for the end of the wait."""
+        self.buffer.wait(self.stamp_ns, self.frame_id, self.until_s)
+
+    def find(self) -> FoundDetections:
+        """Return what has arrived."""
+        return self.buffer.find(self.stamp_ns, self.frame_id, self.slop_s)

@@ -29,10 +29,8 @@ try:
 except ImportError:  # nor has vision_msgs of Humble this message
     LabelInfo = None
 
-AUTO = "auto"
 OWN_TYPE = "smart_caption_ros/DetectedObjectArray"
 VISION_TYPE = "vision_msgs/Detection2DArray"
-DETECTION_TYPES = (AUTO, VISION_TYPE, OWN_TYPE)
 MAX_READ = 10_000
 """Objects of a message that are read; the others are left out, so that no message keeps the node busy for long."""
 LABEL_TOPIC = "label_info"
@@ -54,9 +52,9 @@ class DetectionInput:
             on_detections: called with each message and the number of its elements that are not usable as objects.
         """
         self._node = node
-        self._name = topic  # as it was given: rclpy remaps every name that it gets
-        self._label_name = f"{topic.rpartition('/')[0]}/{LABEL_TOPIC}".lstrip("/")
+        self._name = topic  # unremapped topic name; rclpy applies remappings when it subscribes
         self.topic: str = node.resolve_topic_name(topic)
+        self._label_name = f"{self.topic.rpartition('/')[0]}/{LABEL_TOPIC}"  # beside the topic after remapping
         self._on_detections = on_detections
         self._subscription: Subscription | None = None
         self._label_subscription: Subscription | None = None
@@ -85,18 +83,19 @@ class DetectionInput:
         if VISION_TYPE in others and Detection2DArray is None:
             return f"{problem}: {_INSTALL}"
         if {OWN_TYPE, VISION_TYPE} & set(others):
-            return f"{problem}: one type is read, see detection_type"
+            return f"{problem}: one type is read at a time"
         return f"{problem}: detections are {VISION_TYPE} or {OWN_TYPE}"
 
-    def open(self, chosen_type: str, class_names: Mapping[int, str]) -> None:
-        """Subscribe, or subscribe again where the type of the topic has changed.
+    def open(self, class_names: Mapping[int, str]) -> None:
+        """Subscribe with the type that is published; again where that has changed.
+
+        The old subscription is destroyed when the executor lets go of it, and until then the middleware may refuse
+        another type on its topic: the subscription is then made by a later call.
 
         Args:
-            chosen_type: one of :data:`DETECTION_TYPES`. "auto" is the type that is published; without a publisher,
-                vision_msgs' type where that package is installed.
             class_names: names of the numeric class ids; empty where the topic of labels gives them, or nobody does.
         """
-        wanted = self._wanted_type(chosen_type)
+        wanted = self._wanted_type()
         if self._subscription is not None:
             if wanted == self.type:
                 return
@@ -108,15 +107,19 @@ class DetectionInput:
             OWN_TYPE: (DetectedObjectArray, objects_of_array, "objects"),
         }
         message_class, read, field = readers[wanted]
-        self._subscription = self._node.create_subscription(
-            message_class,
-            self._name,
-            lambda message: self._deliver(message, read, len(getattr(message, field))),
-            QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
-            # A group of its own, because an event that arrives during the destruction blocks its group for ever.
-            callback_group=MutuallyExclusiveCallbackGroup(),
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-        )
+        try:
+            self._subscription = self._node.create_subscription(
+                message_class,
+                self._name,
+                lambda message: self._deliver(message, read, len(getattr(message, field))),
+                QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
+                # A group of its own, because an event that arrives during the destruction blocks its group for ever.
+                callback_group=MutuallyExclusiveCallbackGroup(),
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            )
+        except RuntimeError as error:  # the class of rclpy's errors
+            self._node.get_logger().debug(f"cannot subscribe to {self.topic} yet: {error}")
+            return
         if LabelInfo is not None and not class_names:
             self._label_subscription = self._node.create_subscription(
                 LabelInfo,
@@ -144,9 +147,7 @@ class DetectionInput:
         publishers = self._node.get_publishers_info_by_topic(self._name)
         return {publisher.topic_type.replace("/msg/", "/") for publisher in publishers}
 
-    def _wanted_type(self, chosen: str) -> str:
-        if chosen != AUTO:
-            return chosen
+    def _wanted_type(self) -> str:
         published = self._published_types()
         readable = (VISION_TYPE, OWN_TYPE) if Detection2DArray is not None else (OWN_TYPE,)
         if self._subscription is not None and self.type in published:
@@ -177,16 +178,4 @@ class DetectionInput:
         return (
             f"detections on {self.topic} have class ids without a name ({ids}), and are left out: name the classes in "
             f"detection_classes, or publish vision_msgs/LabelInfo on {self._node.resolve_topic_name(self._label_name)}"
-        )
-
-
-def check_type_is_installed(chosen_type: str) -> None:
-    """Check that the package of a message type is installed.
-
-    Raises:
-        ValueError: it is not; one sentence.
-    """
-    if chosen_type == VISION_TYPE and Detection2DArray is None:
-        raise ValueError(
-            f"detection_type is {VISION_TYPE}, but vision_msgs is not installed: {_INSTALL}, or publish {OWN_TYPE}"
         )

@@ -10,12 +10,19 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from smart_caption_ros.caption_messages import CAPTION_STATUSES
+from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.evidence import ObjectOrigin
 from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Summary
+from smart_caption_ros.nodes.caption.worker import WORK_TIMEOUT_S
 
 IMAGE_TOPIC = "image topic"
 """Key of the value that names the topic of a camera's images."""
+
+IMAGE_TIMEOUT_S = 5.0
+"""Time without an image after which the level is ERROR, seconds."""
+LOST_SHARE = 0.3
+"""Share of the images that may be lost on the way before the level is WARN; a busy machine loses some."""
 
 _PERCENTS = (50, 95, 99)
 
@@ -30,7 +37,6 @@ class NodeState:
         enabled: whether images are captioned as they arrive.
         failure: why the last configuration failed; empty where it did not.
         in_work_s: how long the image in progress has been in work; 0 where there is none.
-        work_timeout_s: time of work on one image after which the level is ERROR.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
         model: name of the model; empty while unconfigured, like the next four.
         bundle: folder of its bundle.
@@ -50,7 +56,6 @@ class NodeState:
     enabled: bool
     failure: str
     in_work_s: float
-    work_timeout_s: float
     lacks_clock: bool
     model: str
     bundle: str
@@ -71,7 +76,6 @@ class CameraState:
 
     Attributes:
         name: name of the camera.
-        image_timeout_s: time without an image after which the level is ERROR.
         topic: full name of the image topic.
         image_topics: the topic or topics on which an image may arrive.
         image_problem: why images cannot arrive there; empty where no reason is known.
@@ -81,7 +85,6 @@ class CameraState:
     """
 
     name: str
-    image_timeout_s: float
     topic: str
     image_topics: str
     image_problem: str
@@ -171,7 +174,7 @@ def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterato
     """Yield level and sentence of each condition of the node; one at least."""
     if node.failure:
         yield DiagnosticStatus.ERROR, node.failure
-    if node.in_work_s > node.work_timeout_s:
+    if node.in_work_s > WORK_TIMEOUT_S:
         yield DiagnosticStatus.ERROR, f"an image has been in work for {node.in_work_s:.1f} s"
     if node.nodes_of_this_name > 1:
         yield (
@@ -202,9 +205,16 @@ def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[b
     if node.lifecycle != "active":
         return
     summary = camera.summary
-    if summary.since_image_s > camera.image_timeout_s:
+    if summary.since_image_s > IMAGE_TIMEOUT_S:
         reason = f": {camera.image_problem}" if camera.image_problem else ""
         yield DiagnosticStatus.ERROR, f"no image on {camera.image_topics} for {summary.since_image_s:.1f} s{reason}"
+    sent = summary.recently_received + summary.recently_lost
+    if summary.recently_lost > max(1, LOST_SHARE * sent):
+        yield (
+            DiagnosticStatus.WARN,
+            f"{summary.recently_lost} of the last {sent} images were lost on the way to this process: start the "
+            f"camera's process with {PROFILE_VARIABLE}={config_file(FAST_DDS_PROFILE)}",
+        )
     recent = Counter(answer.status for answer in summary.recent)
     if failed := recent[Caption.STATUS_ERROR]:
         reason = f"{failed} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}"

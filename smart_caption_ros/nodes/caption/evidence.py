@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import enum
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from std_msgs.msg import Header
 
-from smart_caption_ros.caption_messages import stamp_ns
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.detection.boxes import clip_boxes
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
-from smart_caption_ros.msg import Coverage
-from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer
+from smart_caption_ros.nodes.caption.detection_buffer import FoundDetections
 from smart_caption_ros.nodes.caption.model import Model
-from smart_caption_ros.text import visible
-
-_OTHER_CLOCK_S = 3600.0  # no detector is that late
+from smart_caption_ros.record import CoverageReason
 
 
 class ObjectOrigin(enum.Enum):
@@ -29,67 +23,6 @@ class ObjectOrigin(enum.Enum):
     SAME_STAMP = "detections of their stamp"
     NEAREST_STAMP = "detections nearby"
     NONE = "no detections"
-
-
-@dataclass(frozen=True)
-class TopicDetections:
-    """The detections topic, as a source of the objects in one image.
-
-    Attributes:
-        buffer: the latest messages.
-        slop_s: maximum time between the image and detections with another stamp.
-        since_s: time.monotonic() from which the wait for the detections of the image counts.
-        wait_s: maximum time to wait for them.
-    """
-
-    buffer: DetectionBuffer
-    slop_s: float
-    since_s: float = 0.0
-    wait_s: float = 0.0
-
-    def objects(self, header: Header) -> tuple[DetectedObject, ...] | None:
-        """Return the objects in the image with this header; None where no detections belong to it."""
-        _, objects = self._find(header)
-        return None if isinstance(objects, str) else objects
-
-    def evidence(self, caption: Caption, header: Header) -> Evidence:
-        """Return the caption with the objects in its image, or without and the reason."""
-        distance_s, objects = self._find(header)
-        waited_s = time.monotonic() - self.since_s if self.wait_s else 0.0
-        if isinstance(objects, str):
-            late = bool(stamp_ns(header)) and self.buffer.are_behind(stamp_ns(header), header.frame_id)
-            return Evidence(caption, ObjectOrigin.NONE, missing_reason=objects, detections_late=late, waited_s=waited_s)
-        caption = replace(caption, objects=clip_to_image(objects, *caption.image_size))
-        origin = ObjectOrigin.NEAREST_STAMP if distance_s else ObjectOrigin.SAME_STAMP
-        return Evidence(caption, origin, waited_s=waited_s)
-
-    def _find(self, header: Header) -> tuple[float, tuple[DetectedObject, ...] | str]:
-        """Return the time between image and detections, seconds, and the objects, or the reason why there are none."""
-        stamp = stamp_ns(header)
-        if not stamp:
-            return 0.0, "the image has no stamp"
-        nearest = self.buffer.nearest(stamp, header.frame_id, until_s=self.since_s + self.wait_s)
-        newest = self.buffer.newest
-        if newest is None:
-            return 0.0, "no detections have arrived"
-        distance_s = abs((nearest or newest).stamp_ns - stamp) / 1e9
-        if nearest is not None and distance_s <= self.slop_s:
-            return distance_s, nearest.objects
-        if newest.frame_id and header.frame_id and newest.frame_id != header.frame_id:
-            return distance_s, (
-                f"the last detections are of the frame {visible(newest.frame_id)}, and the image is of "
-                f"{visible(header.frame_id)}"
-            )
-        # Not the distance of the nearest: that may have come before the clock of the detector changed.
-        newest_s = abs(newest.stamp_ns - stamp) / 1e9
-        if newest_s > _OTHER_CLOCK_S:
-            return (
-                distance_s,
-                f"the last detections are {newest_s:.0f} s away: the clocks of detector and camera differ",
-            )
-        return distance_s, (
-            f"the nearest detections are {distance_s:.3f} s away, and detection_slop_s is {self.slop_s:g}"
-        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +36,6 @@ class Evidence:
         missing_reason: why no detections of the topic belong to the image; empty where some do, or where it is unused.
         coverage_error: why coverage failed; empty where it did not.
         detections_late: whether the detections of the image may still be on their way.
-        waited_s: time from the finished caption to its detections, or to the end of the wait; 0 without a wait.
     """
 
     caption: Caption
@@ -112,26 +44,43 @@ class Evidence:
     missing_reason: str = ""
     coverage_error: str = ""
     detections_late: bool = False
-    waited_s: float = 0.0
+
+    @property
+    def coverage_reason(self) -> tuple[CoverageReason, str]:
+        """Why something of the coverage was not measured, also in one sentence."""
+        if self.coverage_error:
+            return CoverageReason.FAILED, self.coverage_error
+        if self.grounding is None:
+            return CoverageReason.DISABLED, "noun coverage is off or could not be loaded"
+        if self.grounding.coverage is not None:
+            has_nouns = bool(self.grounding.nouns)
+            return (CoverageReason.NONE, "") if has_nouns else (CoverageReason.NO_NOUNS, "the caption has no nouns")
+        if self.origin is not ObjectOrigin.NONE:
+            return CoverageReason.NO_OBJECTS, "the detector found no objects in the image"
+        if not self.missing_reason:
+            return CoverageReason.DISABLED, "objects_from is none"
+        reason = CoverageReason.DETECTIONS_LATE if self.detections_late else CoverageReason.NO_DETECTIONS
+        return reason, self.missing_reason
 
 
-def collect_evidence(caption: Caption, header: Header, model: Model, topic: TopicDetections | None) -> Evidence:
-    """Collect the evidence for the caption of the image with this header; never raises.
+def collect_evidence(caption: Caption, model: Model, found: FoundDetections | None) -> Evidence:
+    """Collect the evidence for a caption; never raises.
 
     Args:
         caption: the caption, with the objects of the model's detector.
-        header: header of the image.
-        model: what captioned it.
-        topic: the detections topic, whose objects take precedence over those of the detector; None where it is unused.
+        model: the model that captioned the image.
+        found: detections of the topic, which take precedence over the objects of the detector; None for an image of no
+            camera, or where the topic is unused.
     """
+    if found is None and model.uses_topic:
+        found = FoundDetections(None, missing_reason="the image is of no camera of the node, and has no detections")
     has_detector = model.captioner.detector is not None
     evidence = Evidence(caption, ObjectOrigin.DETECTOR if has_detector else ObjectOrigin.NONE)
-    if topic is not None:
-        from_topic = topic.evidence(caption, header)
-        if from_topic.origin is not ObjectOrigin.NONE or not has_detector:
-            evidence = from_topic
-        else:
-            evidence = replace(evidence, missing_reason=from_topic.missing_reason, waited_s=from_topic.waited_s)
+    if found is not None and found.objects is not None:
+        origin = ObjectOrigin.NEAREST_STAMP if found.distance_s else ObjectOrigin.SAME_STAMP
+        evidence = Evidence(replace(caption, objects=clip_to_image(found.objects, *caption.image_size)), origin)
+    elif found is not None:
+        evidence = replace(evidence, missing_reason=found.missing_reason, detections_late=found.are_late)
     if model.coverage is None:
         return evidence
     try:
@@ -139,23 +88,6 @@ def collect_evidence(caption: Caption, header: Header, model: Model, topic: Topi
             return replace(evidence, grounding=ground_caption(model.coverage, evidence.caption))
     except Exception as error:  # the caption is published without its coverage
         return replace(evidence, coverage_error=f"coverage failed: {type(error).__name__}: {error}")
-
-
-def coverage_reason(evidence: Evidence) -> tuple[int, str]:
-    """Return why something of the coverage was not measured, a constant of the message Coverage and a sentence."""
-    grounding = evidence.grounding
-    if evidence.coverage_error:
-        return Coverage.REASON_FAILED, evidence.coverage_error
-    if grounding is None:
-        return Coverage.REASON_DISABLED, "noun coverage is off or could not be loaded"
-    if grounding.coverage is not None:
-        return (Coverage.REASON_NONE, "") if grounding.nouns else (Coverage.REASON_NO_NOUNS, "the caption has no nouns")
-    if evidence.origin is not ObjectOrigin.NONE:
-        return Coverage.REASON_NO_OBJECTS, "the detector found no objects in the image"
-    if not evidence.missing_reason:
-        return Coverage.REASON_DISABLED, "objects_from is none"
-    reason = Coverage.REASON_DETECTIONS_LATE if evidence.detections_late else Coverage.REASON_NO_DETECTIONS
-    return reason, evidence.missing_reason
 
 
 def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) -> tuple[DetectedObject, ...]:

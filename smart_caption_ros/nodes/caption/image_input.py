@@ -1,15 +1,9 @@
-"""Subscription to the images of a camera, raw or compressed.
-
-The images come through rclpy's executor. A thread that takes serialised messages from a wait set of its own, and parses
-them in place, was tried: at 1080p and 30 Hz it saved 0.9 ms of processor time an image (2.6 instead of 3.5 ms; a
-caption takes 65 ms), 0.7 ms of latency and 45 MB, on two cores of an AMD EPYC, 2026-11-25. Without
-:func:`smart_caption_ros.nodes.allocator.keep_freed_memory` an image costs 13 to 17 ms.
-"""
+"""Subscription to the images of a camera, raw or compressed."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
@@ -19,50 +13,50 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
 
 from smart_caption_ros.nodes.caption.records import ImageMessage
-from smart_caption_ros.nodes.ros_versions import SubscriptionEventCallbacks, with_publication_number
+from smart_caption_ros.nodes.ros_versions import SubscriptionEventCallbacks, with_message_info
 
 _TYPES = {Image: "sensor_msgs/msg/Image", CompressedImage: "sensor_msgs/msg/CompressedImage"}
+_COMPRESSED = "/compressed"
 
 
 class ImageInput:
-    """Subscribes to `<topic>` or to `<topic>/compressed`, never to both."""
+    """Subscribes to `<topic>` or to `<topic>/compressed`, never to both.
 
-    def __init__(
-        self, node: Node, topic: str, on_image: Callable[[ImageMessage], None], on_lost: Callable[[int], None]
-    ) -> None:
+    Raw images are taken where both are published. A topic that is remapped to a name that ends in `/compressed` is the
+    compressed topic alone.
+    """
+
+    def __init__(self, node: Node, topic: str, on_image: Callable[[ImageMessage, Mapping[str, Any]], None]) -> None:
         """Create the input without a subscription.
 
         Args:
             node: the node.
             topic: the raw topic; the compressed topic is derived from its name after remapping.
-            on_image: called with every image, on a thread of the executor.
-            on_lost: called with the number of images that were published before this one and did not arrive. ROS 2
-                Humble and some middlewares do not number the messages; then it is not called.
+            on_image: called on a thread of the executor with every image, and what the middleware says of it.
         """
         self._node = node
-        self._name = topic  # as it was given: rclpy remaps every name that it gets
-        self._raw_topic: str = node.resolve_topic_name(topic)
+        resolved: str = node.resolve_topic_name(topic)
+        self._is_compressed_alone = resolved.endswith(_COMPRESSED)
+        # The unremapped name: rclpy applies remappings when it subscribes.
+        self._names = {Image: topic, CompressedImage: topic if self._is_compressed_alone else resolved + _COMPRESSED}
         self._on_image = on_image
-        self._on_lost = on_lost
-        self._lock = threading.Lock()
         self._subscription: Subscription | None = None
-        self._message_class: type[Image | CompressedImage] = Image
-        self._transport = ""
-        self._last_number: int | None = None
+        self._message_class: type[Image | CompressedImage] = CompressedImage if self._is_compressed_alone else Image
 
     @property
     def topic(self) -> str:
-        """Full name of the topic of the subscription; of the raw topic where there is none."""
-        subscription = self._subscription
-        return str(subscription.topic_name) if subscription else self._raw_topic
+        """Full name of the topic of the subscription, or of the one to which it would subscribe."""
+        return str(self._node.resolve_topic_name(self._names[self._message_class]))
 
     @property
     def image_topics(self) -> str:
         """The topic or topics on which an image may arrive, for a sentence that says that none does."""
-        topics = (self._raw_topic, self._compressed_topic)
-        if self._transport == "auto" and not any(map(self._node.count_publishers, topics)):
-            return " or ".join(topics)
-        return self.topic
+        topics = [str(self._node.resolve_topic_name(name)) for name in self._names.values()]
+        return (
+            self.topic
+            if self._is_compressed_alone or any(map(self._node.count_publishers, topics))
+            else " or ".join(topics)
+        )
 
     @property
     def problem(self) -> str:
@@ -70,8 +64,7 @@ class ImageInput:
         subscription = self._subscription
         if subscription is None:
             return ""
-        is_raw = self._message_class is Image
-        publishers = self._node.get_publishers_info_by_topic(self._name if is_raw else self._compressed_topic)
+        publishers = self._node.get_publishers_info_by_topic(self._names[self._message_class])
         if not publishers:
             return ""
         wanted = [publisher for publisher in publishers if publisher.topic_type == _TYPES[self._message_class]]
@@ -83,58 +76,43 @@ class ImageInput:
             return f"its quality of service does not match that of the subscription: {checks[0][1]}"
         return ""
 
-    def open(self, transport: str) -> None:
-        """Subscribe, or subscribe again where `transport` now selects the other topic.
+    @property
+    def has_one_publisher(self) -> bool:
+        """Whether all images come from one publisher: each has numbers of its own."""
+        return int(self._node.count_publishers(self.topic)) == 1
 
-        Args:
-            transport: "raw", "compressed", or "auto": raw unless only the compressed topic has a publisher.
-        """
-        self._transport = transport
-        wanted = self._wanted_class(transport)
+    def open(self) -> bool:
+        """Subscribe, or subscribe again where the other topic now has the only publisher; return whether it did."""
+        wanted = self._wanted_class()
         if self._subscription is not None:
             if wanted is self._message_class:
-                return
+                return False
             self.close()
-        self._message_class, self._last_number = wanted, None
+        self._message_class = wanted
         self._subscription = self._node.create_subscription(
             wanted,
-            self._name if wanted is Image else self._compressed_topic,
-            with_publication_number(self._receive),
+            self._names[wanted],
+            with_message_info(self._on_image),
             # Best effort matches every publisher; depth 1 because an image behind the newest one is out of date.
             QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
             callback_group=MutuallyExclusiveCallbackGroup(),
-            # An image wakes an executor that waits for events of its subscription again and again until it is taken.
+            # An untaken message keeps waking an executor that waits for the events of its subscription.
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
+        return True
 
     def close(self) -> None:
-        """Unsubscribe; no image is delivered after this returns."""
-        with self._lock:
-            subscription, self._subscription = self._subscription, None
+        """Unsubscribe; an image that is on its way may still be delivered."""
+        subscription, self._subscription = self._subscription, None
         if subscription is not None:
             self._node.destroy_subscription(subscription)
 
-    @property
-    def _compressed_topic(self) -> str:
-        return f"{self._raw_topic}/compressed"
-
-    def _wanted_class(self, transport: str) -> type[Image | CompressedImage]:
-        if transport != "auto":
-            return CompressedImage if transport == "compressed" else Image
-        for message_class, name in ((Image, self._name), (CompressedImage, self._compressed_topic)):
+    def _wanted_class(self) -> type[Image | CompressedImage]:
+        if self._is_compressed_alone:
+            return CompressedImage
+        for message_class, name in self._names.items():
             publishers = self._node.get_publishers_info_by_topic(name)
             if any(publisher.topic_type == _TYPES[message_class] for publisher in publishers):
                 return message_class
         return self._message_class  # no publisher now: the last topic is the likeliest
-
-    def _receive(self, message: ImageMessage, number: int | None) -> None:
-        with self._lock:
-            if self._subscription is None:  # closed while this image was on its way
-                return
-            missing = number - self._last_number - 1 if number and self._last_number else 0
-            self._last_number = number
-            # Each publisher has numbers of its own.
-            if missing > 0 and self._node.count_publishers(self._subscription.topic_name) == 1:
-                self._on_lost(missing)
-            self._on_image(message)

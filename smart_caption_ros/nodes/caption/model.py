@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +12,9 @@ from typing import Any
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, read_class_names
-from smart_caption_ros.grounding import CoverageOptions, NounCoverage, guide_words
+from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.objects_guide import BIAS
 from smart_caption_ros.nodes.allocator import release_freed_memory
-from smart_caption_ros.nodes.caption.detection_input import check_type_is_installed
 from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, object_source, uses_topic
 from smart_caption_ros.text import visible
 
@@ -24,7 +22,7 @@ LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | Non
 """Loads a captioner from a bundle, an engine, a number of threads, a detector and its minimum score, as
 :meth:`Captioner.from_bundle` does; the message of any exception becomes the failure of the node."""
 
-LoadCoverage = Callable[[str, str, str, Sequence[str]], NounCoverage]
+LoadCoverage = Callable[[Sequence[str]], NounCoverage]
 """Loads noun coverage, as :func:`load_coverage` does."""
 
 
@@ -62,7 +60,6 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
     Raises:
         Exception: something cannot be loaded; engines raise exceptions of any type.
     """
-    check_type_is_installed(values["detection_type"])
     detection_classes: Sequence[str] = ()
     if values["detection_classes"] == COCO:
         detection_classes = COCO_CLASSES
@@ -80,10 +77,15 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
     if captioner.detector is None and source is ObjectSource.BUNDLE:
         raise ValueError(f"objects_from is bundle, but the bundle {captioner.bundle.path} has no detector")
     guide = values["objects_guide"]
-    guide_words(captioner, guide, values["guide_strength"])
+    guide_words(captioner, guide)
     captioner.warm_up()
     detector_classes = captioner.detector.class_names if captioner.detector else ()
-    coverage, problem = _load_coverage(values, load_coverage, (*detector_classes, *detection_classes))
+    coverage, problem = None, ""
+    if values["coverage"]:
+        try:
+            coverage = load_coverage((*detector_classes, *detection_classes))
+        except Exception as error:  # spaCy has no rosdep key and may be missing; captions are useful without it
+            problem = f"captions come without nouns and coverage: {error}"
     return Model(
         captioner,
         coverage,
@@ -101,42 +103,16 @@ def _detector(source: ObjectSource, named: str) -> Path | None:
     return Path(named).expanduser() if source is ObjectSource.DETECTOR else None
 
 
-def _load_coverage(
-    values: Mapping[str, Any], load: LoadCoverage, class_names: Sequence[str]
-) -> tuple[NounCoverage | None, str]:
-    """Load noun coverage; return it, or None and the reason why it cannot be loaded."""
-    if not values["coverage"]:
-        return None, ""
-    chosen = (values["spacy_pipeline"], values["word_vectors"], values["synonyms"])
-    try:
-        return load(*chosen, class_names), ""
-    except Exception as error:  # spaCy and its libraries raise exceptions of any type
-        if any(chosen):
-            raise
-        # Coverage is on by default, and captions are useful without it: spaCy has no rosdep key and may be missing.
-        return None, f"captions come without nouns and coverage: {error}"
-
-
-def load_coverage(pipeline: str, word_vectors: str, synonyms: str, class_names: Sequence[str]) -> NounCoverage:
-    """Load noun coverage; an empty string selects what ships with the package.
+def load_coverage(class_names: Sequence[str]) -> NounCoverage:
+    """Load noun coverage with the tables of this package.
 
     Args:
-        pipeline: name or folder of a spaCy pipeline.
-        word_vectors: path of a GloVe text file or of a table.
-        synonyms: path of a list of synonyms that count as their class; empty for none.
         class_names: class names beside COCO's, which may be compounds.
 
     Raises:
-        CoverageError: a file is missing or malformed; one sentence.
+        CoverageError: spaCy or a table is missing; one sentence.
     """
-    expand = os.path.expanduser
-    return NounCoverage.load(
-        expand(pipeline) or None,
-        expand(word_vectors) or None,
-        synonyms=expand(synonyms) or None,
-        class_list=(*COCO_CLASSES, *class_names),
-        options=CoverageOptions(synonyms=bool(synonyms)),
-    )
+    return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))
 
 
 def release_memory() -> None:

@@ -1,7 +1,8 @@
 """The caption node: a managed lifecycle node that publishes captions of the newest images of one or several cameras.
 
-It configures and activates itself unless `autostart` is false. An image passes through two other modules:
-:class:`.camera.Camera` receives it, :class:`.worker.Worker` captions it, and the camera publishes its caption.
+It configures and activates itself unless `autostart` is false. An image passes through three other modules in one
+direction: :class:`.camera.Camera` receives it, :class:`.worker.Worker` captions it, :class:`.publisher.Publisher`
+publishes its caption.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
 from smart_caption_ros import msg
-from smart_caption_ros.caption_messages import to_message
+from smart_caption_ros.caption_messages import stamp_ns, to_message
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.allocator import release_freed_memory, resident_mb
 from smart_caption_ros.nodes.caption import bond
-from smart_caption_ros.nodes.caption.camera import Camera, complete_answer, error_description, lacks_clock
-from smart_caption_ros.nodes.caption.diagnostics import CameraState, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.caption.camera import Camera
+from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TIMEOUT_S, CameraState, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, Model, load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import (
     CAPTION_NODE_PARAMETERS,
     CAPTION_NODE_RULES,
-    RENAMED_PARAMETERS,
     Trigger,
 )
+from smart_caption_ros.nodes.caption.publisher import complete_record, error_description
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.service_manager import ServiceReport
-from smart_caption_ros.nodes.caption.worker import InterruptedWorkError, Worker
+from smart_caption_ros.nodes.caption.worker import WORK_TIMEOUT_S, InterruptedWorkError, Worker, lacks_clock
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
@@ -104,7 +105,6 @@ class CaptionNode(LifecycleNode):
         self._settings = Parameters(
             self,
             CAPTION_NODE_PARAMETERS,
-            renamed=RENAMED_PARAMETERS,
             rules=CAPTION_NODE_RULES,
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
@@ -112,7 +112,7 @@ class CaptionNode(LifecycleNode):
         self._worker = Worker(self, self._settings)
         self._transition_requests = TransitionRequests(self, self._worker.cancel_loading)
         names: tuple[str, ...] = self._values["cameras"]
-        self._cameras = tuple(Camera(self, name, self._settings, self._worker.request_turn) for name in names or ("",))
+        self._cameras = tuple(Camera(self, name, self._settings, self._worker) for name in names or ("",))
         # Threads of ONNX Runtime that poll for work would take CPU time from the robot's other nodes.
         self._load_captioner: LoadCaptioner = load_captioner or partial(
             Captioner.from_bundle, spinning=False, is_cancelled=self._worker.loading_cancelled.is_set
@@ -137,7 +137,7 @@ class CaptionNode(LifecycleNode):
                 qos_profile=qos,
             )
         self.create_service(SetBool, "~/enable", self._on_enable)
-        self._diagnostics = DiagnosticsPublisher(self, self._statuses, self._values["diagnostics_period_s"])
+        self._diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._service_report = ServiceReport(
             self, state=lambda: self._lifecycle, is_ready=self._has_started, problem=self._restart_reason
         )
@@ -162,8 +162,6 @@ class CaptionNode(LifecycleNode):
         self.get_logger().info(f"loading the bundle {bundle}" if bundle else "loading the default bundle")
         started_s = time.monotonic()
         try:
-            if values["bond_heartbeat_period_s"]:
-                bond.check_is_installed()
             model = self._worker.load(lambda: load_model(values, self._load_captioner, self._load_coverage))
         except InterruptedWorkError:
             return TransitionCallbackReturn.FAILURE
@@ -175,7 +173,7 @@ class CaptionNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         self._failure = ""
         for camera in self._cameras:
-            camera.create_outputs()
+            camera.publisher.create_topics()
         captioner, seconds = model.captioner, time.monotonic() - started_s
         self.get_logger().info(f"{captioner.model} on {captioner.engine_choice}; loaded in {seconds:.1f} s")
         if captioner.detector is not None:
@@ -189,15 +187,14 @@ class CaptionNode(LifecycleNode):
         """Subscribe to the images."""
         result = super().on_activate(state)
         for camera in self._cameras:
-            camera.statistics.restart_windows()
+            camera.publisher.statistics.restart_windows()
         with self._inputs_lock:
             self._is_receiving = True
             self._open_inputs()
-        if self._values["bond_heartbeat_period_s"]:
-            self._heartbeat = bond.Heartbeat(self, self._values["bond_heartbeat_period_s"])
+        if not self._values["autostart"] and bond.Status is not None:
+            self._heartbeat = bond.Heartbeat(self)
         for camera in self._cameras:
-            assert camera.outputs is not None
-            self.get_logger().info(f"captioning {camera.image_input.topic}, captions on {camera.outputs.topic}")
+            self.get_logger().info(f"captioning {camera.image_input.topic}, captions on {camera.publisher.topic}")
         return result
 
     @report_exceptions
@@ -241,7 +238,7 @@ class CaptionNode(LifecycleNode):
         self._service_report.stop()
         self._worker.interrupt()
         for camera in self._cameras:
-            camera.detections.close()
+            camera.interrupt()
 
     def close(self) -> bool:
         """Answer the image in progress, free the model and end all threads.
@@ -251,9 +248,11 @@ class CaptionNode(LifecycleNode):
         """
         self._break_bond()
         self._close_inputs()
+        for camera in self._cameras:
+            camera.close()
         has_ended = self._worker.close(_END_TIMEOUT_S)
         for camera in self._cameras:
-            has_ended = camera.close(_END_TIMEOUT_S) and has_ended
+            has_ended = camera.publisher.close(_END_TIMEOUT_S) and has_ended
         return has_ended
 
     @property
@@ -282,14 +281,14 @@ class CaptionNode(LifecycleNode):
 
     def _restart_reason(self) -> str:
         """Return the problem that needs a restart of the process; empty if there is none."""
-        timeout_s, in_work_s = self._values["work_timeout_s"], self._in_work_s()
-        if in_work_s > timeout_s:
-            return f"an image has been in work for {in_work_s:.1f} s"
-        return self._worker.problem(timeout_s)
+        in_work_s = self._in_work_s()
+        return (
+            f"an image has been in work for {in_work_s:.1f} s" if in_work_s > WORK_TIMEOUT_S else self._worker.problem
+        )
 
     def _in_work_s(self) -> float:
         """Return how long an image has been in work, beyond its wait for detections, seconds; 0 if none is."""
-        return max(self._worker.in_work_s, *(camera.in_work_s for camera in self._cameras))
+        return max(self._worker.in_work_s, *(camera.publisher.in_work_s for camera in self._cameras))
 
     def _open_inputs(self) -> None:
         model = self._worker.model
@@ -307,8 +306,10 @@ class CaptionNode(LifecycleNode):
         self._break_bond()
         self._close_inputs()
         self._worker.wait_until_idle()
+        self._worker.forget()
         for camera in self._cameras:
-            camera.wait_until_idle()
+            camera.publisher.wait_until_idle()
+            camera.publisher.forget()
             camera.forget()
 
     def _break_bond(self) -> None:
@@ -319,7 +320,7 @@ class CaptionNode(LifecycleNode):
     def _unload(self) -> None:
         self._worker.unload()
         for camera in self._cameras:
-            camera.destroy_outputs()
+            camera.publisher.destroy_topics()
 
     # Services
 
@@ -328,7 +329,12 @@ class CaptionNode(LifecycleNode):
     ) -> DescribeImage.Response:
         # A caller that sends an image wants that one captioned, whatever its age; of several cameras, it is of none.
         camera = self._cameras[0] if len(self._cameras) == 1 else None
-        response.caption = self._describe(camera, ReceivedImage(request.image, time.monotonic()), max_age_s=0.0)
+        image = (
+            camera.received(request.image)
+            if camera
+            else ReceivedImage(request.image, stamp_ns(request.image.header), time.monotonic())
+        )
+        response.caption = self._describe(camera, image, max_age_s=0.0)
         return response
 
     def _on_describe_latest(
@@ -338,7 +344,7 @@ class CaptionNode(LifecycleNode):
         if received:
             image, camera = max(received, key=lambda pair: pair[0].at_s)
             # The newest image of a slow camera may be older than those that are captioned as they arrive.
-            max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], self._values["image_timeout_s"])
+            max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], IMAGE_TIMEOUT_S)
             response.caption = self._describe(camera, image, max_age_s=max_age_s)
         else:
             reason = (
@@ -348,33 +354,31 @@ class CaptionNode(LifecycleNode):
             )
             if self._lifecycle in ("unconfigured", "inactive"):
                 reason += ": activate it first"
-            name = cameras[0].caption_name if len(cameras) == 1 else ""
-            response.caption = _error_message(reason, Header(), name)
+            response.caption = error_message(reason, Header(), cameras[0] if len(cameras) == 1 else None)
         return response
 
     def _describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Caption:
         """Caption an image for a caller, who would wait for ever if this raised an exception."""
-        name = camera.caption_name if camera is not None else ""
+        header, detections, model = image.message.header, image.detections, self._worker.model
         with self._requests_lock:
             is_busy = self._waiting_requests >= MAX_WAITING_REQUESTS
             self._waiting_requests += not is_busy
             self._refused_requests += is_busy
         if is_busy:
             reason = f"the node is busy: {MAX_WAITING_REQUESTS} requests wait already; ask again"
-            return _error_message(reason, image.message.header, name)
+            return error_message(reason, header, camera)
         try:
-            answer = self._worker.result_of(self._worker.describe(camera, image, max_age_s=max_age_s))
-            answer.image_bgr = None
+            if detections is not None and camera is not None and camera.waits_for_detections(image):
+                detections.wait()  # on a thread of the service: the worker waits for nothing
+            record = self._worker.describe(image, max_age_s=max_age_s)
             if camera is not None:
-                camera.complete(answer)
-            else:
-                complete_answer(answer, None, camera="", min_confidence=self._values["min_confidence"])
-            return answer.message
+                return camera.publisher.complete(record, header, detections, model)[1]
+            return complete_record(record, header, None, model, self._values["min_confidence"])[1]
         except Exception as error:
             reason = f"the image cannot be answered: {error_description(error)}"
             if not isinstance(error, InterruptedWorkError):
                 self.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
-            return _error_message(reason, image.message.header, name)
+            return error_message(reason, header, camera)
         finally:
             with self._requests_lock:
                 self._waiting_requests -= 1
@@ -393,10 +397,6 @@ class CaptionNode(LifecycleNode):
     # Parameters, publishers of the inputs, diagnostics
 
     def _on_parameters_changed(self, names: set[str]) -> None:
-        if "diagnostics_period_s" in names:
-            self._diagnostics.change_period(self._values["diagnostics_period_s"])
-        if "image_transport" in names:
-            self._follow_publishers()
         if "trigger" in names and self._values["trigger"] == Trigger.REQUEST.value:
             for camera in self._cameras:
                 camera.discard_waiting()
@@ -417,7 +417,6 @@ class CaptionNode(LifecycleNode):
             enabled=all(camera.is_enabled for camera in self._cameras),
             failure=self._failure,
             in_work_s=self._in_work_s(),
-            work_timeout_s=self._values["work_timeout_s"],
             lacks_clock=lacks_clock(self),
             model=captioner.model if captioner else "",
             bundle=str(captioner.bundle.path) if captioner else "",
@@ -438,17 +437,17 @@ class CaptionNode(LifecycleNode):
 
     def _camera_state(self, camera: Camera, model: Model | None) -> CameraState:
         return CameraState(
-            name=camera.caption_name,
-            image_timeout_s=self._values["image_timeout_s"],
+            name=camera.name,
             topic=camera.image_input.topic,
             image_topics=camera.image_input.image_topics,
             image_problem=camera.image_input.problem,
             detection_problem=camera.detection_input.problem,
             objects_from=camera.object_sources(model) if model is not None else "",
-            summary=camera.statistics.summary(),
+            summary=camera.publisher.statistics.summary(),
         )
 
 
-def _error_message(reason: str, header: Header, camera: str) -> Caption:
-    """Return the answer to a caller whose image was not captioned."""
-    return to_message(msg, CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=camera), header)
+def error_message(reason: str, header: Header, camera: Camera | None) -> Caption:
+    """Build the message for an image that was not captioned."""
+    name = camera.name if camera is not None else ""
+    return to_message(msg, CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=name), header)

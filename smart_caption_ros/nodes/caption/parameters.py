@@ -6,9 +6,7 @@ from typing import Any
 
 from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
-from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES, STRENGTH
-from smart_caption_ros.imaging.encoded_images import HIGHEST_MAX_PIXELS, MAX_PIXELS
-from smart_caption_ros.nodes.caption.detection_input import AUTO, DETECTION_TYPES
+from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES
 from smart_caption_ros.nodes.parameters import ALLOW_FILE_CHANGES, Changes, ParameterSpec
 
 COCO = "coco"
@@ -33,13 +31,6 @@ class ObjectSource(enum.Enum):
     NONE = "none"
 
 
-RENAMED_PARAMETERS = {
-    "detection_slop": "detection_slop_s",
-    "detection_wait": "detection_wait_s",
-    "prefer_detections": "objects_from: use topic in place of true, and auto in place of false",
-}
-"""Parameter names of an earlier version."""
-
 CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "autostart",
@@ -50,8 +41,8 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "cameras",
         (),
-        "Names of several cameras that the node captions in turn, each with its topics in a namespace of that name; "
-        "empty for one camera.",
+        "Names of the cameras that the node captions in turn, each with its topics in a namespace of that name; empty "
+        "for one camera without a name.",
         Changes.ONLY_AT_START,
         pattern=(
             "[A-Za-z][A-Za-z0-9_]{0,63}",
@@ -75,7 +66,8 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "engine",
         "auto",
-        "Engine that runs the model; auto takes the fastest one that works on this machine.",
+        "Engine that runs the model; auto takes TensorRT where an engine was built for this bundle and device, else "
+        "ONNX Runtime, on CUDA if it is there.",
         Changes.WHILE_UNCONFIGURED,
         choices=ENGINE_NAMES,
     ),
@@ -102,9 +94,6 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "ONNX file of an object detector, for objects_from auto and detector; empty for none.",
         Changes.WHILE_UNCONFIGURED,
         names_file=True,
-        refused={
-            "none": "detector is now the path of a file alone: in place of none set objects_from to topic or none"
-        },
     ),
     ParameterSpec(
         "detector_min_score",
@@ -125,21 +114,6 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         choices=GUIDE_CHOICES,
     ),
     ParameterSpec(
-        "guide_strength",
-        STRENGTH,
-        "Bias of the words of an object with score 1, for objects_guide [natural logarithm].",
-        Changes.WHILE_UNCONFIGURED,
-        minimum=0.0,
-        maximum=100.0,
-    ),
-    ParameterSpec(
-        "detection_type",
-        AUTO,
-        "Message type of the detections topic; auto takes the type that is published.",
-        Changes.WHILE_UNCONFIGURED,
-        choices=DETECTION_TYPES,
-    ),
-    ParameterSpec(
         "detection_classes",
         "",
         "Names of the numeric class ids on the detections topic: a file with one name a line, or coco for its 80 "
@@ -155,50 +129,6 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.WHILE_UNCONFIGURED,
     ),
     ParameterSpec(
-        "spacy_pipeline",
-        "",
-        "Name or folder of the spaCy pipeline that finds the nouns; empty uses the one in this package.",
-        Changes.WHILE_UNCONFIGURED,
-        names_file=True,
-    ),
-    ParameterSpec(
-        "word_vectors",
-        "",
-        "GloVe text file with the word vectors that nouns and classes are compared by; empty uses the table in this "
-        "package.",
-        Changes.WHILE_UNCONFIGURED,
-        names_file=True,
-    ),
-    ParameterSpec(
-        "synonyms",
-        "",
-        "List of synonyms in the format published with CHAIR, each of which counts as its class; empty uses none.",
-        Changes.WHILE_UNCONFIGURED,
-        names_file=True,
-    ),
-    ParameterSpec(
-        "bond_heartbeat_period_s",
-        0.0,
-        "Time between two heartbeats for a lifecycle manager that watches the node, as that of nav2 [s]; 0 sends none.",
-        Changes.WHILE_UNCONFIGURED,
-        minimum=0.0,
-        maximum=10.0,
-    ),
-    ParameterSpec(
-        "image_transport",
-        "auto",
-        "Image topic to subscribe to: raw (image), compressed (image/compressed), or auto (raw unless only the "
-        "compressed topic has a publisher).",
-        Changes.ANY_TIME,
-        choices=("auto", "raw", "compressed"),
-    ),
-    ParameterSpec(
-        "camera",
-        "",
-        "Name of the only camera, copied into every caption; empty with `cameras`, whose captions have their names.",
-        Changes.ANY_TIME,
-    ),
-    ParameterSpec(
         "max_age_s",
         1.0,
         "Maximum age of an image [s]: older ones get STATUS_STALE, and those whose stamp lies that far in the future "
@@ -211,18 +141,9 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "trigger",
         Trigger.ALWAYS.value,
         "Which images are captioned: always (all that the engine can), change (those that differ from the last one "
-        "captioned, see `change_threshold`), or request (none but those of the services).",
+        "captioned), or request (none but those of the services).",
         Changes.ANY_TIME,
         choices=tuple(trigger.value for trigger in Trigger),
-    ),
-    ParameterSpec(
-        "change_threshold",
-        10.0,
-        "Minimum change that is captioned with `trigger` change: mean difference of the grey levels, 0 to 255, in the "
-        "part of the image (8 x 6 parts) that differs most.",
-        Changes.ANY_TIME,
-        minimum=0.0,
-        maximum=255.0,
     ),
     ParameterSpec(
         "max_rate_hz",
@@ -231,22 +152,6 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         Changes.ANY_TIME,
         minimum=0.0,
         maximum=240.0,
-    ),
-    ParameterSpec(
-        "max_image_megapixels",
-        MAX_PIXELS / 1e6,
-        "Maximum size of an image [million pixels]: larger ones are not decoded and get STATUS_ERROR.",
-        Changes.ANY_TIME,
-        minimum=0.01,
-        maximum=HIGHEST_MAX_PIXELS / 1e6,
-    ),
-    ParameterSpec(
-        "work_timeout_s",
-        10.0,
-        "Time of work on one image after which the diagnostics report ERROR [s].",
-        Changes.ANY_TIME,
-        minimum=0.1,
-        maximum=3600.0,
     ),
     ParameterSpec(
         "min_confidence",
@@ -273,42 +178,11 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "detection_wait_s",
         0.0,
-        "Maximum time to wait for the detections of an image while the detections topic has a publisher [s].",
+        "Maximum time from the arrival of an image to that of its detections, while the detections topic has a "
+        "publisher [s].",
         Changes.ANY_TIME,
         minimum=0.0,
         maximum=10.0,
-    ),
-    ParameterSpec(
-        "image_timeout_s",
-        5.0,
-        "Time without an image after which the diagnostics report ERROR [s].",
-        Changes.ANY_TIME,
-        minimum=0.1,
-        maximum=3600.0,
-    ),
-    ParameterSpec(
-        "diagnostics_period_s",
-        1.0,
-        "Period of the diagnostics messages [s].",
-        Changes.ANY_TIME,
-        minimum=0.1,
-        maximum=60.0,
-    ),
-    ParameterSpec(
-        "overlay_max_side_px",
-        1280,
-        "Maximum length of the longer side of the overlay [pixel]: larger ones are scaled down; 0 keeps the size.",
-        Changes.ANY_TIME,
-        minimum=0,
-        maximum=16384,
-    ),
-    ParameterSpec(
-        "overlay_jpeg_quality",
-        80,
-        "JPEG quality of the compressed overlay image.",
-        Changes.ANY_TIME,
-        minimum=1,
-        maximum=100,
     ),
 )
 
@@ -331,12 +205,5 @@ def missing_detector(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def unused_camera_name(values: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with `camera`: with `cameras` it would name none of them."""
-    if values["cameras"] and values["camera"]:
-        return "camera names the only camera of a node: leave it empty with cameras"
-    return None
-
-
-CAPTION_NODE_RULES = (missing_detector, unused_camera_name)
+CAPTION_NODE_RULES = (missing_detector,)
 """Judge the parameters of the caption node together."""

@@ -1,13 +1,9 @@
-"""Notify systemd of the state of a node that it runs as a service of Type=notify; the protocol is sd_notify(3).
-
-PyPI's package sdnotify has the same few lines, and has had no release since 2017.
-"""
+"""Report the state of a node to systemd, which runs it as a service of Type=notify."""
 
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
@@ -15,42 +11,13 @@ from rclpy.node import Node
 
 from smart_caption_ros.text import shortened
 
+try:
+    import sdnotify
+except ImportError:  # apt's python3-sdnotify is not installed everywhere
+    sdnotify = None
+
 _PERIOD_S = 1.0
 _MESSAGES_PER_WATCHDOG_TIME = 3  # one may be late without an effect
-
-
-class ServiceManager:
-    """The socket on which systemd listens to this process."""
-
-    def __init__(self, address: str, watchdog_s: float | None) -> None:
-        """
-        Args:
-            address: path of the socket; of an abstract one, its name after `@`.
-            watchdog_s: time without a watchdog message after which systemd ends the process, seconds; None: it waits
-                for ever.
-        """
-        self._address = "\0" + address[1:] if address.startswith("@") else address
-        self.watchdog_s = watchdog_s
-
-    @classmethod
-    def of_process(cls, environment: Mapping[str, str] = os.environ) -> ServiceManager | None:
-        """Return the one that the environment names; None where there is none, or not a Unix socket."""
-        address = environment.get("NOTIFY_SOCKET", "")
-        if not address.startswith(("/", "@")):
-            return None
-        watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        time_us = environment.get("WATCHDOG_USEC", "")
-        return cls(address, int(time_us) / 1e6 if watched and time_us.isdecimal() and int(time_us) else None)
-
-    def send(self, *assignments: str) -> None:
-        """Send assignments such as `READY=1`.
-
-        Raises:
-            OSError: nobody listens.
-        """
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as datagrams:
-            datagrams.settimeout(_PERIOD_S)
-            datagrams.sendto("\n".join(assignments).encode(), self._address)
 
 
 class ServiceReport:
@@ -77,22 +44,28 @@ class ServiceReport:
         """
         self._node = node
         self._state, self._is_ready, self._problem = state, is_ready, problem
-        self._manager = ServiceManager.of_process()
         self._ready = False
         self._status = ""
-        if self._manager is not None:
-            watchdog_s = self._manager.watchdog_s
-            # Steady time, so that a simulation that stands still does not stop the watchdog.
-            node.create_timer(
-                min(_PERIOD_S, watchdog_s / _MESSAGES_PER_WATCHDOG_TIME) if watchdog_s else _PERIOD_S,
-                self._report,
-                callback_group=MutuallyExclusiveCallbackGroup(),
-                clock=Clock(clock_type=ClockType.STEADY_TIME),
-            )
+        self._notifier = None
+        if not os.environ.get("NOTIFY_SOCKET"):
+            return
+        if sdnotify is None:
+            node.get_logger().error("systemd cannot be told anything: pip install sdnotify, or set Type=exec")
+            return
+        self._notifier = sdnotify.SystemdNotifier()
+        self._watchdog_s = _watchdog_s()
+        # Steady time, so that a simulation that stands still does not stop the watchdog.
+        node.create_timer(
+            min(_PERIOD_S, self._watchdog_s / _MESSAGES_PER_WATCHDOG_TIME) if self._watchdog_s else _PERIOD_S,
+            self._report,
+            callback_group=MutuallyExclusiveCallbackGroup(),
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
 
     def stop(self) -> None:
         """Report that the node stops."""
-        self._send("STOPPING=1")
+        if self._notifier is not None:
+            self._notifier.notify("STOPPING=1")
 
     def _report(self) -> None:
         problem = self._problem()
@@ -100,23 +73,21 @@ class ServiceReport:
         if not self._ready and self._is_ready():
             self._ready = True
             assignments.append("READY=1")
-        if self._manager is not None and self._manager.watchdog_s and not problem:
+        if self._watchdog_s and not problem:
             assignments.append("WATCHDOG=1")
         status = shortened(problem or self._state())
         if status != self._status:
             self._status = status
-            assignments.append(f"STATUS={status}")
+            # The package encodes as Latin-1, and says nothing of what it cannot encode or send.
+            assignments.append(f"STATUS={status}".encode("ascii", "replace").decode())
             if problem:
                 self._node.get_logger().error(f"{problem}: the watchdog of systemd is not served")
-        if assignments:
-            self._send(*assignments)
+        if assignments and self._notifier is not None:
+            self._notifier.notify("\n".join(assignments))
 
-    def _send(self, *assignments: str) -> None:
-        if self._manager is None:
-            return
-        try:
-            self._manager.send(*assignments)
-        except OSError as error:
-            self._node.get_logger().warning(
-                f"systemd cannot be told {assignments[0]}: {error.strerror or error}", throttle_duration_sec=60.0
-            )
+
+def _watchdog_s() -> float | None:
+    """Return the time without a message after which systemd ends this process, seconds; None: it waits for ever."""
+    watched = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    time_us = os.environ.get("WATCHDOG_USEC", "")
+    return int(time_us) / 1e6 if watched and time_us.isdecimal() and int(time_us) else None

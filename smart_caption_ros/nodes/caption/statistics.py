@@ -68,6 +68,9 @@ class Summary:
     captions_by_origin: Counter[ObjectOrigin]
     received_hz: float
     answered_hz: float
+    recently_received: int
+    recently_lost: int
+    """Number of images that were lost on the way."""
     recent: tuple[RecentAnswer, ...]
     recent_evidence: tuple[RecentEvidence, ...]
     recent_detections: tuple[bool, ...]
@@ -98,7 +101,7 @@ class Statistics:
         self._counts: Counter[Count] = Counter()
         self._answers: Counter[int] = Counter()
         self._origins: Counter[ObjectOrigin] = Counter()
-        self._arrivals: TimeWindow[None] = TimeWindow(WINDOW_S)
+        self._arrivals: TimeWindow[int] = TimeWindow(WINDOW_S)  # with the number of images lost before each
         self._recent: TimeWindow[RecentAnswer] = TimeWindow(WINDOW_S)
         self._recent_evidence: TimeWindow[RecentEvidence] = TimeWindow(WINDOW_S)
         self._recent_detections: TimeWindow[bool] = TimeWindow(WINDOW_S)
@@ -124,12 +127,13 @@ class Statistics:
         with self._lock:
             self._counts[what] += number
 
-    def count_received(self) -> None:
-        """Count an image that arrived."""
+    def count_received(self, lost: int = 0) -> None:
+        """Count an image that arrived, and those that were lost since the one before it."""
         with self._lock:
             self._counts[Count.RECEIVED] += 1
+            self._counts[Count.LOST] += lost
             self._waiting_since_s = self._clock()
-            self._arrivals.add(self._waiting_since_s, None)
+            self._arrivals.add(self._waiting_since_s, lost)
 
     def count_answer(self, status: int, reason: str, *, latency_s: float, work_s: float) -> None:
         """Count an answer.
@@ -194,6 +198,8 @@ class Statistics:
                 captions_by_origin=self._origins.copy(),
                 received_hz=len(arrivals) / window_s,
                 answered_hz=len(recent) / window_s,
+                recently_received=len(arrivals),
+                recently_lost=sum(arrivals),
                 recent=recent,
                 recent_evidence=self._recent_evidence.items(now),
                 recent_detections=self._recent_detections.items(now),

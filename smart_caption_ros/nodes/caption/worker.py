@@ -1,35 +1,44 @@
-"""The worker of the caption node: one thread that runs everything that touches the engine.
+"""The worker of the caption node: one thread that runs everything that touches the engine, and waits for nothing else.
 
-A camera whose image waits in its mailbox has one place in the queue of the thread, so that cameras take turns, however
-fast they are. Service calls queue behind the image in progress and at most one of each camera.
+A camera whose image waits has one place in the queue of the thread, so that cameras take turns, however fast they are.
+Service calls queue behind the image in progress and at most one of each camera.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.clock import ROSClock
 from rclpy.node import Node
 from sensor_msgs.msg import CompressedImage
-from std_msgs.msg import Header
 
-from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.imaging.image_change import change_between, thumbnail
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
-from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.caption.camera import Camera, error_description, image_age_s
 from smart_caption_ros.nodes.caption.model import Model, release_memory
 from smart_caption_ros.nodes.caption.parameters import Trigger
-from smart_caption_ros.nodes.caption.records import Answer, ReceivedImage
+from smart_caption_ros.nodes.caption.publisher import Publisher, error_description
+from smart_caption_ros.nodes.caption.records import ReceivedImage
+from smart_caption_ros.nodes.caption.statistics import Count
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
+from smart_caption_ros.text import visible
+
+WORK_TIMEOUT_S = 10.0
+"""Time of work on one image after which the node reports ERROR, and the watchdog of systemd is not served, seconds."""
+MIN_CHANGE = 10.0
+"""Minimum change that is captioned with `trigger` change: mean difference of the grey levels, 0 to 255, in the part of
+the image (8 x 6 parts) that differs most."""
 
 _RECORDING_AGE_S = 3600.0
+_MAX_REASON = 1000  # own sentences are shorter; texts from outside are bounded where they enter a sentence
 
 T = TypeVar("T")
 
@@ -57,20 +66,21 @@ class Worker:
         """
         self._node = node
         self._parameters = parameters
-        self._model: Model | None = None
+        self.model: Model | None = None
+        """The loaded model; None while the node is unconfigured."""
         self._is_loading = False
         self.loading_cancelled = threading.Event()
         """Whether the present or last loading was cancelled, by :meth:`cancel_loading` or because the process ends."""
         self._work_started_s: float | None = None
         self._worked_s = time.monotonic()
+        self._lock = threading.Lock()
+        self._newest: dict[Publisher, ReceivedImage] = {}
+        # Of each camera, used on the thread alone: its scene, and the dropped images that no caption reports yet.
+        self._scenes: dict[Publisher, Scene] = {}
+        self._unreported: dict[Publisher, int] = {}
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
         self._interrupted: Future[None] = Future()
         self._probe, self._probed_s = self._executor.submit(lambda: None), time.monotonic()
-
-    @property
-    def model(self) -> Model | None:
-        """The loaded model; None while the node is unconfigured."""
-        return self._model
 
     @property
     def in_work_s(self) -> float:
@@ -78,12 +88,9 @@ class Worker:
         started_s = self._work_started_s
         return 0.0 if started_s is None else time.monotonic() - started_s
 
-    def problem(self, timeout_s: float) -> str:
-        """Return why images are not captioned any more; empty where all goes on. To be called again and again.
-
-        Args:
-            timeout_s: longest time of the work on one image.
-        """
+    @property
+    def problem(self) -> str:
+        """Why images are not captioned any more; empty where all goes on. To be read again and again."""
         if self._probe.done():
             try:
                 self._probe, self._probed_s = self._executor.submit(lambda: None), time.monotonic()
@@ -91,7 +98,7 @@ class Worker:
                 return "the thread that captions has ended"
         elif self._is_loading:
             self._probed_s = time.monotonic()
-        elif time.monotonic() - max(self._probed_s, self._worked_s) > 2 * timeout_s:
+        elif time.monotonic() - max(self._probed_s, self._worked_s) > 2 * WORK_TIMEOUT_S:
             return "the thread that captions is stuck"
         return ""
 
@@ -111,7 +118,7 @@ class Worker:
                 release_memory()  # what loading alone needed
                 if self.loading_cancelled.is_set():
                     raise CancelledLoadingError
-                self._model = model
+                self.model = model
             finally:
                 self._is_loading = False
             return model
@@ -133,6 +140,11 @@ class Worker:
         with suppress(InterruptedWorkError):
             self.result_of(self._executor.submit(lambda: None))
 
+    def forget(self) -> None:
+        """Caption the next image of each camera, whatever was seen before; called while the thread is idle."""
+        self._scenes.clear()
+        self._unreported.clear()
+
     def interrupt(self) -> None:
         """Let the calls that wait for the thread raise InterruptedWorkError, now and from now on; cancel loading."""
         self.loading_cancelled.set()
@@ -150,20 +162,42 @@ class Worker:
         self._executor.shutdown(wait=is_idle, cancel_futures=True)
         return is_idle
 
-    def request_turn(self, camera: Camera) -> None:
-        """Caption the newest image of a camera when its turn comes; called once for an image that waits."""
-        with suppress(RuntimeError):  # the thread was ended
-            self._executor.submit(self._take_turn, camera)
+    def offer(self, image: ReceivedImage) -> bool:
+        """Caption an image of a camera when its turn comes; a newer one takes its place until then.
 
-    def describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Future[Answer]:
-        """Caption an image outside of the turns, for a service; the future raises no exception of the engine.
+        Returns:
+            False where it took the place of one that waited, which is dropped.
+        """
+        assert image.publisher is not None
+        with self._lock:
+            waiting = self._newest.get(image.publisher)
+            if waiting is not None:
+                image = replace(image, dropped=image.dropped + waiting.dropped + 1)
+            self._newest[image.publisher] = image
+        if waiting is None:
+            with suppress(RuntimeError):  # the thread was ended
+                self._executor.submit(self._take_turn, image.publisher)
+        return waiting is None
+
+    def discard(self, publisher: Publisher) -> int:
+        """Discard the image of a camera that waits; return the number discarded, 0 or 1."""
+        with self._lock:
+            return int(self._newest.pop(publisher, None) is not None)
+
+    def describe(self, image: ReceivedImage, *, max_age_s: float) -> CaptionRecord:
+        """Caption an image outside of the turns, for a service, and wait for it.
 
         Args:
-            camera: the camera whose detections the image may have; None for none.
             image: the image.
             max_age_s: maximum age of the image, in place of the parameter; 0 accepts any age.
+
+        Raises:
+            InterruptedWorkError: the process ends.
+            RuntimeError: the thread was ended.
         """
-        return self._executor.submit(self._caption, camera, image, max_age_s=max_age_s)
+        record = self.result_of(self._executor.submit(self._caption, image, max_age_s))
+        assert record is not None  # there is no scene to compare the image with
+        return record
 
     def result_of(self, future: Future[T]) -> T:
         """Wait for a future and return its result.
@@ -179,38 +213,62 @@ class Worker:
         return future.result()
 
     def _unload(self) -> None:
-        self._model = None
+        self.model = None
         release_memory()
 
-    def _take_turn(self, camera: Camera) -> None:
-        image = camera.take()
-        if image is None:
+    def _take_turn(self, publisher: Publisher) -> None:
+        with self._lock:
+            image = self._newest.pop(publisher, None)
+        if image is None:  # discarded meanwhile
             return
+        image = replace(image, dropped=image.dropped + self._unreported.pop(publisher, 0))
+        model, values = self.model, self._parameters.values
+        scene = self._scenes.pop(publisher, None) or Scene()
+        if values["trigger"] == Trigger.CHANGE.value:
+            self._scenes[publisher] = scene
         try:
-            values = self._parameters.values
-            on_change = values["trigger"] == Trigger.CHANGE.value
-            camera.answer(self._caption(camera, image, max_age_s=values["max_age_s"], on_change=on_change))
+            record = self._caption(image, values["max_age_s"], self._scenes.get(publisher))
+            if record is not None:
+                publisher.publish(image, record, model)
+            else:
+                self._unreported[publisher] = image.dropped
+                publisher.statistics.count(Count.UNCHANGED)
         except Exception as error:  # of ROS, or of a thread that has ended
-            camera.count_failure(f"the image cannot be answered: {error_description(error)}")
+            publisher.count_failure(f"the image cannot be answered: {error_description(error)}")
 
-    def _caption(
-        self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float, on_change: bool = False
-    ) -> Answer:
-        model, values = self._model, self._parameters.values
+    def _age_s(self, stamp_ns: int) -> float | None:
+        """Return the age of an image, negative for a stamp in the future; None where it is unknown.
+
+        It is unknown for an image without a stamp, and before the first message on /clock with `use_sim_time`.
+        """
+        if not stamp_ns or lacks_clock(self._node):
+            return None
+        return float(self._node.get_clock().now().nanoseconds - stamp_ns) / 1e9
+
+    def _caption(self, image: ReceivedImage, max_age_s: float, scene: Scene | None = None) -> CaptionRecord | None:
+        age_s = self._age_s(image.stamp_ns)
         self._work_started_s = time.monotonic()
         try:
-            return caption_image(
-                model,
-                image,
-                age_s=image_age_s(self._node, image.message.header),
-                max_age_s=max_age_s,
-                max_pixels=round(values["max_image_megapixels"] * 1e6),
-                min_change=values["change_threshold"] if on_change else None,
-                reference=camera.reference if camera is not None else None,
-                guiding_objects=camera.guiding_objects if camera and model and model.guided_by_topic else None,
-            )
+            return caption_image(self.model, image, age_s=age_s, max_age_s=max_age_s, scene=scene)
         finally:
             self._work_started_s, self._worked_s = None, time.monotonic()
+
+
+class Scene:
+    """What a camera saw in the last image captioned."""
+
+    def __init__(self) -> None:
+        self._captioned: NDArray[np.float32] | None = None
+        self._seen: NDArray[np.float32] | None = None
+
+    def has_changed(self, image_bgr: NDArray[np.uint8]) -> bool:
+        """Return whether an image differs from the last one captioned; the first one does."""
+        self._seen = thumbnail(image_bgr)
+        return self._captioned is None or change_between(self._captioned, self._seen) >= MIN_CHANGE
+
+    def keep(self) -> None:
+        """Compare later images with the one of the last :meth:`has_changed`, which was captioned."""
+        self._captioned = self._seen
 
 
 def caption_image(
@@ -219,12 +277,9 @@ def caption_image(
     *,
     age_s: float | None,
     max_age_s: float = 0.0,
-    max_pixels: int,
-    min_change: float | None = None,
-    reference: NDArray[np.float32] | None = None,
-    guiding_objects: Callable[[Header], Sequence[DetectedObject] | None] | None = None,
+    scene: Scene | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Answer:
+) -> CaptionRecord | None:
     """Decode and caption one image message; never raises.
 
     Args:
@@ -233,47 +288,58 @@ def caption_image(
         age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
         max_age_s: maximum age of an image that is captioned, and how far its stamp may lie in the future; 0 accepts
             any age.
-        max_pixels: larger images are not decoded.
-        min_change: an image that differs less from `reference` is not captioned; None captions every image.
-        reference: thumbnail of the last image captioned; None captions this image in any case.
-        guiding_objects: returns the objects that guide the words, by the header of the image, or None for those of the
-            captioner's own detector; None where objects of the topic do not guide them.
+        scene: an image that does not differ from this is not captioned; None captions every image.
         clock: monotonic clock in seconds.
+
+    Returns:
+        The record, without the detections of the topic and without nouns; None where the scene has not changed.
     """
-    header = image.message.header
-    answer = Answer(header, image.at_s, clock(), age_s, model=model)
+    started_s = clock()
+    where: dict[str, Any] = {
+        "camera": "" if image.publisher is None else image.publisher.name,
+        "stamp_ns": image.stamp_ns or None,
+        "frame_id": image.message.header.frame_id,
+        "age_at_start_s": age_s,
+        "dropped": image.dropped,
+    }
+
+    def without_caption(status: CaptionStatus, reason: str) -> CaptionRecord:
+        reason = visible(reason, _MAX_REASON)
+        return CaptionRecord.without_caption(status, reason, total_s=clock() - started_s, **where)
+
     if model is None:
-        answer.reason = "no engine is loaded: configure the node first"
-        return answer
+        return without_caption(CaptionStatus.ERROR, "no engine is loaded: configure the node first")
     if max_age_s and age_s is not None and age_s > max_age_s:
-        answer.status, answer.reason = Caption.STATUS_STALE, _stale_reason(age_s, max_age_s)
-        return answer
+        return without_caption(CaptionStatus.STALE, _stale_reason(age_s, max_age_s))
     if max_age_s and age_s is not None and age_s < -max_age_s:
-        answer.reason = (
+        return without_caption(
+            CaptionStatus.ERROR,
             f"the stamp of the image is {-age_s:.3f} s in the future, and max_age_s is {max_age_s:g}: the clocks of "
-            "camera and node differ"
+            "camera and node differ",
         )
-        return answer
     try:
-        if isinstance(image.message, CompressedImage):
-            image_bgr = decode_compressed(image.message, max_pixels=max_pixels)
-        else:
-            image_bgr = decode_image(image.message, max_pixels=max_pixels)
-        if min_change is not None:
-            answer.thumbnail = thumbnail(image_bgr)
-            if reference is not None and change_between(reference, answer.thumbnail) < min_change:
-                answer.is_unchanged = True
-                return answer
-        decoding_s = clock() - answer.started_s
-        guide = () if guiding_objects is None else (guiding_objects(header),)
-        answer.caption = model.captioner.caption(image_bgr, *guide)
+        is_compressed = isinstance(image.message, CompressedImage)
+        image_bgr = decode_compressed(image.message) if is_compressed else decode_image(image.message)
+        if scene is not None and not scene.has_changed(image_bgr):
+            return None
+        decoding_s = clock() - started_s
+        guide = (image.detections.find().objects,) if image.detections and model.guided_by_topic else ()
+        caption = model.captioner.caption(image_bgr, *guide)
+        timing = caption.timing
+        timing = replace(timing, preprocess_s=timing.preprocess_s + decoding_s, total_s=clock() - started_s)
+        if scene is not None:
+            scene.keep()
+        return CaptionRecord(replace(caption, timing=timing), image=LazyImage.of_pixels(image_bgr), **where)
     except ImageMessageError as error:
-        answer.reason = str(error)
+        return without_caption(CaptionStatus.ERROR, str(error))
     except Exception as error:  # an engine may raise anything, and one image must not end the node
-        answer.reason = f"the engine failed on this image: {error_description(error)}"
-    else:
-        answer.captioned_s, answer.decoding_s, answer.image_bgr = clock(), decoding_s, image_bgr
-    return answer
+        return without_caption(CaptionStatus.ERROR, f"the engine failed on this image: {error_description(error)}")
+
+
+def lacks_clock(node: Node) -> bool:
+    """Return whether a node uses the time on /clock and none has arrived: images have no age then."""
+    clock = node.get_clock()
+    return isinstance(clock, ROSClock) and clock.ros_time_is_active and not clock.now().nanoseconds
 
 
 def _stale_reason(age_s: float, max_age_s: float) -> str:

@@ -26,6 +26,7 @@ from smart_caption_ros.text import visible
 
 _MAX_SENTENCE = 1000
 _END_TIMEOUT_S = 10.0
+_FIND_TIMEOUT_S = 2.0
 _BYTES_PER_MB, _S_PER_DAY = 10**6, 86_400.0
 
 
@@ -56,7 +57,6 @@ class CaptionLogNode(Node):
             self._log,
             robot=values["robot"] or self.get_namespace().strip("/"),
             picture_side_px=values["picture_side_px"],
-            jpeg_quality=values["jpeg_quality"],
             on_problem=self.get_logger().warning,
         )
         lookup = None
@@ -74,7 +74,7 @@ class CaptionLogNode(Node):
         self._stopping = threading.Event()
         # A group of its own: a search does not hold up parameters and diagnostics.
         self.create_service(FindCaptions, "~/find", self._find, callback_group=MutuallyExclusiveCallbackGroup())
-        self._diagnostics = DiagnosticsPublisher(self, self._statuses, values["diagnostic_period_s"])
+        self._diagnostics = DiagnosticsPublisher(self, self._statuses)
         # A thread of its own, because a transaction may wait for the disk and the service answers meanwhile.
         self._writer = threading.Thread(target=self._write, name="caption log", daemon=True)
         self._writer.start()
@@ -112,11 +112,10 @@ class CaptionLogNode(Node):
                 self.get_logger().info(text)
 
     def _find(self, request: FindCaptions.Request, response: FindCaptions.Response) -> FindCaptions.Response:
-        values = self._settings.values
         try:
-            query = to_query(request, values["find_limit"])
+            query = to_query(request)
             with LogReader(self._path) as reader:
-                rows = reader.find(query, with_pictures=request.with_images, timeout_s=values["find_timeout_s"])
+                rows = reader.find(query, with_pictures=request.with_images, timeout_s=_FIND_TIMEOUT_S)
             response.captions = [to_logged_caption(row) for row in rows]
             response.success = True
         except CaptionLogError as error:

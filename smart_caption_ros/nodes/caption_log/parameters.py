@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smart_caption_ros.caption_log.recording import JPEG_QUALITY, PICTURE_SIDE_PX
+from smart_caption_ros.caption_log.recording import PICTURE_SIDE_PX
 from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
 
 CAPTION_LOG_PARAMETERS = (
@@ -53,14 +53,6 @@ CAPTION_LOG_PARAMETERS = (
         maximum=4096,
     ),
     ParameterSpec(
-        "jpeg_quality",
-        JPEG_QUALITY,
-        "JPEG quality of the pictures.",
-        Changes.ONLY_AT_START,
-        minimum=1,
-        maximum=100,
-    ),
-    ParameterSpec(
         "map_frame",
         "map",
         "Frame of tf in which the place of the robot is written; empty writes none. Needs tf2_ros.",
@@ -71,29 +63,5 @@ CAPTION_LOG_PARAMETERS = (
         "base_link",
         "Frame of tf of the robot; empty takes that of the image.",
         Changes.ONLY_AT_START,
-    ),
-    ParameterSpec(
-        "find_limit",
-        100,
-        "Maximum number of captions in an answer of `~/find`.",
-        Changes.ANY_TIME,
-        minimum=1,
-        maximum=10_000,
-    ),
-    ParameterSpec(
-        "find_timeout_s",
-        2.0,
-        "Maximum time of a search of `~/find` [s].",
-        Changes.ANY_TIME,
-        minimum=0.01,
-        maximum=60.0,
-    ),
-    ParameterSpec(
-        "diagnostic_period_s",
-        1.0,
-        "Time between two messages on /diagnostics [s].",
-        Changes.ONLY_AT_START,
-        minimum=0.1,
-        maximum=60.0,
     ),
 )

@@ -12,10 +12,12 @@ from smart_caption_ros.msg import LoggedCaption
 from smart_caption_ros.srv import FindCaptions
 
 DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+"""Maximum number of captions in an answer, whatever its request says."""
 _NS_PER_S = 10**9
 
 
-def to_query(request: FindCaptions.Request, find_limit: int) -> Query:
+def to_query(request: FindCaptions.Request) -> Query:
     """Translate a request.
 
     Raises:
@@ -33,7 +35,7 @@ def to_query(request: FindCaptions.Request, find_limit: int) -> Query:
         robot=request.robot,
         near=near,
         order=request.order or "newest",
-        limit=min(request.limit or DEFAULT_LIMIT, find_limit),
+        limit=min(request.limit or DEFAULT_LIMIT, MAX_LIMIT),
     )
 
 

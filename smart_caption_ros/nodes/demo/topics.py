@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from smart_caption_ros.files import config_file
-from smart_caption_ros.nodes.caption.detection_input import OWN_TYPE
 from smart_caption_ros.nodes.demo.plan import DemoPlan
 
 CAPTION_TOPIC = "/robot/caption"
@@ -17,7 +16,6 @@ def caption_node_arguments(plan: DemoPlan) -> list[str]:
     """Return ROS arguments with which the caption node answers every frame, however slow the machine is."""
     labelled_objects = [
         *("-p", "objects_from:=topic"),
-        *("-p", f"detection_type:={OWN_TYPE}"),
         *("-p", "detection_slop_s:=0.0"),
         *("-p", "detection_wait_s:=5.0"),
         *("-p", f"qos_overrides.{DETECTIONS_TOPIC}.subscription.reliability:=reliable"),
@@ -41,7 +39,8 @@ def camera_node_arguments(source: str, rate_hz: float, plan: DemoPlan) -> list[s
         *("-p", f"max_frames:={plan.limit}"),
         *("-p", f"every:={plan.every}"),
         *("-p", f"publish_objects:={str(plan.knows_objects).lower()}"),
-        *("-p", "reliable:=true"),
+        *("-p", f"qos_overrides.{IMAGE_TOPIC}.publisher.reliability:=reliable"),
+        *("-p", f"qos_overrides.{IMAGE_TOPIC}.publisher.depth:=10"),
+        *("-p", f"qos_overrides.{DETECTIONS_TOPIC}.publisher.reliability:=reliable"),
         *("-p", "wait_for_subscribers:=2"),
-        *("-p", "wait_timeout_s:=120.0"),
     ]

@@ -20,13 +20,13 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
 from std_msgs.msg import Header
 
-from smart_caption_ros.caption_messages import from_message
-from smart_caption_ros.nodes.caption.camera import complete_answer
-from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer
-from smart_caption_ros.nodes.caption.evidence import TopicDetections
+from smart_caption_ros.caption_messages import from_message, stamp_ns
+from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, ExpectedDetections
 from smart_caption_ros.nodes.caption.model import Model
-from smart_caption_ros.nodes.caption.records import Answer, ImageMessage, ReceivedImage
-from smart_caption_ros.nodes.caption.worker import caption_image
+from smart_caption_ros.nodes.caption.publisher import complete_record
+from smart_caption_ros.nodes.caption.records import ImageMessage, ReceivedImage
+from smart_caption_ros.nodes.caption.worker import Scene, caption_image
+from smart_caption_ros.record import CaptionRecord
 from tests.nodes.fake_captioner import (
     BREAKS_COVERAGE,
     BREAKS_THE_ENGINE,
@@ -39,26 +39,20 @@ from tests.nodes.fake_captioner import (
 pytestmark = pytest.mark.needs_ros
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
-MAX_PIXELS = 1_000_000
 
 
-def captioned(captioner: FakeCaptioner | None, message: ImageMessage, **options: Any) -> Answer:
+def captioned(captioner: FakeCaptioner | None, message: ImageMessage, **options: Any) -> CaptionRecord | None:
     model = None if captioner is None else Model(captioner, FakeCoverage())  # type: ignore[arg-type]
-    options = {"age_s": 0.0, "max_age_s": 1.0, "max_pixels": MAX_PIXELS, **options}
-    return caption_image(model, ReceivedImage(message, 0.0), **options)
+    image = ReceivedImage(message, stamp_ns(message.header), 0.0)
+    return caption_image(model, image, **{"age_s": 0.0, "max_age_s": 1.0, **options})
 
 
-def answer(
-    captioner: FakeCaptioner | None,
-    message: ImageMessage,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-    **options: Any,
-) -> Answer:
-    answered = captioned(captioner, message, clock=clock, **options)
-    topic = TopicDetections(DetectionBuffer(), slop_s=0.0)
-    complete_answer(answered, topic, camera="left", min_confidence=0.0, clock=clock)
-    return answered
+def answer(captioner: FakeCaptioner | None, message: ImageMessage, **options: Any) -> Caption:
+    record = captioned(captioner, message, **options)
+    assert record is not None
+    model = None if captioner is None else Model(captioner, FakeCoverage())  # type: ignore[arg-type]
+    expected = ExpectedDetections(DetectionBuffer(), stamp_ns(message.header), message.header.frame_id, slop_s=0.0)
+    return complete_record(record, message.header, expected, model, 0.0)[1]
 
 
 def image(shade: int = 100, **changes: Any) -> Image:
@@ -71,30 +65,28 @@ def ticking(step_s: float) -> Callable[[], float]:
 
 
 def test_an_image_is_captioned_and_its_header_kept() -> None:
-    answered = answer(FakeCaptioner(), image(100), age_s=0.25)
-    message = answered.message
+    message = answer(FakeCaptioner(), image(100), age_s=0.25)
     assert (message.status, message.text, message.status_message) == (Caption.STATUS_OK, "shade 100", "")
     assert message.header == HEADER
-    assert message.camera == "left"
     assert message.timing.age_at_start_ms == pytest.approx(250)
-    assert answered.image_bgr is not None
-    assert (answered.image_bgr == painted(100)).all()
-    assert answered.evidence is not None
     assert [noun.noun for noun in message.nouns] == ["shade", "100"]
+    record = captioned(FakeCaptioner(), image(100))
+    assert record is not None
+    assert record.image is not None
+    assert (record.image.bgr() == painted(100)).all()
+    assert (record.stamp_ns, record.frame_id) == (12_000_000_034, "eye")
 
 
 def test_a_caption_goes_out_even_if_its_coverage_fails() -> None:
-    answered = answer(FakeCaptioner(), image(BREAKS_COVERAGE))
-    assert (answered.message.status, answered.message.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
-    assert not answered.message.nouns
-    assert not answered.message.coverage.valid
-    assert answered.evidence is not None
-    assert answered.evidence.coverage_error == "coverage failed: RuntimeError: the dictionary is on fire"
+    message = answer(FakeCaptioner(), image(BREAKS_COVERAGE))
+    assert (message.status, message.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
+    assert not message.nouns
+    assert not message.coverage.valid
+    assert message.coverage.reason_message == "coverage failed: RuntimeError: the dictionary is on fire"
 
 
 def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption() -> None:
-    answered = answer(FakeCaptioner(), image(), age_s=None, clock=ticking(0.5))
-    timing = answered.message.timing
+    timing = answer(FakeCaptioner(), image(), age_s=None, clock=ticking(0.5)).timing
     assert timing.total_ms == pytest.approx(1000), "from the start of the work to the caption, without coverage"
     assert timing.preprocess_ms == pytest.approx(1 + 500), "the engine's own, and half a second for the message"
     assert timing.age_at_start_ms == 0
@@ -103,13 +95,13 @@ def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption(
 def test_a_compressed_image_is_captioned() -> None:
     _, png = cv2.imencode(".png", painted(77))
     message = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
-    answered = answer(FakeCaptioner(), message).message
+    answered = answer(FakeCaptioner(), message)
     assert (answered.status, answered.text, answered.header) == (Caption.STATUS_OK, "shade 77", HEADER)
 
 
 def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
     captioner = FakeCaptioner()
-    message = answer(captioner, image(), age_s=1.5).message
+    message = answer(captioner, image(), age_s=1.5)
     assert (message.status, message.text) == (Caption.STATUS_STALE, "")
     assert message.status_message == "the image is 1.500 s old, and max_age_s is 1"
     assert message.header == HEADER
@@ -118,12 +110,12 @@ def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
 
 @pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-0.9, 1.0), (None, 1.0), (1e6, 0.0)])
 def test_young_unstamped_and_unlimited_images_are_not_stale(age_s: float | None, max_age_s: float) -> None:
-    assert answer(FakeCaptioner(), image(), max_age_s=max_age_s, age_s=age_s).message.status == Caption.STATUS_OK
+    assert answer(FakeCaptioner(), image(), max_age_s=max_age_s, age_s=age_s).status == Caption.STATUS_OK
 
 
 def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ() -> None:
     captioner = FakeCaptioner()
-    message = answer(captioner, image(), age_s=-5.0).message
+    message = answer(captioner, image(), age_s=-5.0)
     assert not captioner.shades
     assert message.status == Caption.STATUS_ERROR
     assert message.status_message == (
@@ -132,43 +124,38 @@ def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ()
 
 
 def test_an_absurd_age_points_at_the_clock() -> None:
-    message = answer(FakeCaptioner(), image(), age_s=86_400.0).message
+    message = answer(FakeCaptioner(), image(), age_s=86_400.0)
     assert message.status == Caption.STATUS_STALE
     assert "use_sim_time" in message.status_message
 
 
 def test_an_image_that_differs_too_little_from_the_last_one_costs_the_engine_nothing() -> None:
-    captioner = FakeCaptioner()
-    first = captioned(captioner, image(100), min_change=10.0)
-    assert first.caption is not None
-    for shade, unchanged in ((100, True), (109, True), (110, False), (90, False)):
-        later = captioned(captioner, image(shade), min_change=10.0, reference=first.thumbnail)
-        assert later.is_unchanged == unchanged
-        assert (later.caption is None) == unchanged
+    captioner, scene = FakeCaptioner(), Scene()
+    for shade, is_captioned in ((100, True), (100, False), (109, False), (110, True), (101, False), (90, True)):
+        assert (captioned(captioner, image(shade), scene=scene) is not None) == is_captioned
     assert captioner.shades == [100, 110, 90]
-    assert captioned(captioner, image(100), reference=first.thumbnail).caption is not None
 
 
-def test_a_malformed_or_old_image_is_answered_whether_it_has_changed_or_not() -> None:
-    reference = captioned(FakeCaptioner(), image(100), min_change=10.0).thumbnail
+def test_a_malformed_or_old_image_is_answered_whether_the_scene_has_changed_or_not() -> None:
+    scene = Scene()
+    captioned(FakeCaptioner(), image(100), scene=scene)
     for broken, age_s, status in ((image(step=100), 0.0, Caption.STATUS_ERROR), (image(), 9.0, Caption.STATUS_STALE)):
-        found = captioned(FakeCaptioner(), broken, age_s=age_s, min_change=10.0, reference=reference)
-        assert (found.is_unchanged, found.status) == (False, status)
+        assert answer(FakeCaptioner(), broken, age_s=age_s, scene=scene).status == status
 
 
 def test_without_an_engine_the_answer_says_so() -> None:
-    message = answer(None, image()).message
+    message = answer(None, image())
     assert message.status == Caption.STATUS_ERROR
     assert "configure" in message.status_message
 
 
 def test_what_an_engine_throws_becomes_an_answer() -> None:
     captioner = FakeCaptioner()
-    message = answer(captioner, image(BREAKS_THE_ENGINE)).message
+    message = answer(captioner, image(BREAKS_THE_ENGINE))
     assert message.status == Caption.STATUS_ERROR
     assert message.status_message.endswith("EngineError: the engine has burnt out")
     assert message.header == HEADER
-    assert answer(captioner, image(100)).message.status == Caption.STATUS_OK
+    assert answer(captioner, image(100)).status == Caption.STATUS_OK
 
 
 @pytest.mark.parametrize(
@@ -184,22 +171,12 @@ def test_a_malformed_image_gets_a_short_error_that_names_the_fault(
     broken: Image | CompressedImage, words: list[str]
 ) -> None:
     captioner = FakeCaptioner()
-    answered = answer(captioner, broken)
-    message = answered.message
+    message = answer(captioner, broken)
     assert (message.status, message.text, message.header) == (Caption.STATUS_ERROR, "", HEADER)
     assert all(word in message.status_message for word in words), message.status_message
     assert message.status_message.isprintable()
     assert len(message.status_message) < 700
     assert not captioner.shades
-    assert answered.evidence is None
-
-
-def test_a_larger_image_than_the_limit_is_not_decoded() -> None:
-    _, png = cv2.imencode(".png", painted(77, 1001, 1000))
-    compressed = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
-    message = answer(FakeCaptioner(), compressed).message
-    assert message.status == Caption.STATUS_ERROR
-    assert "1001x1000 pixels, more than the limit of 1 megapixels" in message.status_message
 
 
 def test_a_long_exception_of_an_engine_is_not_repeated_in_full() -> None:
@@ -207,7 +184,7 @@ def test_a_long_exception_of_an_engine_is_not_repeated_in_full() -> None:
         def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
             raise RuntimeError("y" * 1_000_000)
 
-    assert len(answer(Talkative(), image()).message.status_message) < 300
+    assert len(answer(Talkative(), image()).status_message) < 300
 
 
 def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
@@ -215,7 +192,7 @@ def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
         def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
             return replace(super().caption(image_bgr), score="high")
 
-    message = answer(Wordy(), image()).message
+    message = answer(Wordy(), image())
     assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
 
 
@@ -227,14 +204,15 @@ def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None
 
     model = Model(FakeCaptioner(), SlowCoverage())  # type: ignore[arg-type]
     started_s = time.monotonic()
-    answered = caption_image(model, ReceivedImage(image(), started_s), age_s=0.5, max_pixels=MAX_PIXELS)
-    topic = TopicDetections(DetectionBuffer(), slop_s=0.0, since_s=answered.captioned_s, wait_s=0.3)
-    complete_answer(answered, topic, camera="", min_confidence=0.0)
+    expected = ExpectedDetections(DetectionBuffer(), 5, "", slop_s=0.0, until_s=started_s + 0.3)
+    record = caption_image(model, ReceivedImage(image(), 5, started_s), age_s=0.5)
+    assert record is not None
+    _, message, _ = complete_record(record, HEADER, expected, model, 0.0)
     elapsed_ms = (time.monotonic() - started_s) * 1000
-    timing = answered.message.timing
-    assert timing.total_ms < 150
-    assert timing.detection_wait_ms == pytest.approx(300, abs=100)
-    assert timing.coverage_ms == pytest.approx(200, abs=100)
+    timing = message.timing
+    assert timing.total_ms < 250
+    assert timing.total_ms + timing.detection_wait_ms == pytest.approx(300, abs=100), "since the image arrived"
+    assert timing.coverage_ms >= 200
     steps_ms = timing.total_ms + timing.detection_wait_ms + timing.coverage_ms
-    assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the answer"
-    assert from_message(answered.message).age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)
+    assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the caption"
+    assert from_message(message).age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)

@@ -1,8 +1,9 @@
-"""The detections topic is subscribed to with a type whose package is installed."""
+"""The detections topic is subscribed to with the type that is published there."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -17,22 +18,11 @@ from std_msgs.msg import String
 
 from smart_caption_ros.nodes.caption import detection_input
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
-from smart_caption_ros.nodes.caption.detection_input import (
-    OWN_TYPE,
-    VISION_TYPE,
-    DetectionInput,
-    check_type_is_installed,
-)
+from smart_caption_ros.nodes.caption.detection_input import OWN_TYPE, DetectionInput
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
-
-
-def test_a_type_that_is_not_installed_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detection_input, "Detection2DArray", None)
-    with pytest.raises(ValueError, match=r"install ros-\$ROS_DISTRO-vision-msgs, or publish smart_caption"):
-        check_type_is_installed(VISION_TYPE)
 
 
 def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +34,7 @@ def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch: pytest.Mon
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     reader = DetectionInput(node, "detections", lambda detections, left_out: received.append((detections, left_out)))
-    reader.open(OWN_TYPE, {})
+    reader.open({})
     publisher = node.create_publisher(DetectedObjectArray, "detections", 1)
     box = BoundingBox(x2=1.0, y2=1.0)
     publisher.publish(DetectedObjectArray(objects=[DetectedObject(class_name="cup", score=0.5, box=box)] * 5))
@@ -73,7 +63,7 @@ def test_class_ids_without_names_are_left_out_and_reported(node: Node, executor:
         ({}, ["cup"], "have class ids without a name (0, 2), and are left out: name the classes in detection_classes"),
         ({0: "door", 2: "lamp"}, ["lamp", "door", "cup"], ""),
     ):
-        reader.open(OWN_TYPE, names)
+        reader.open(names)
         wait_for(publisher.get_subscription_count)
         publisher.publish(DetectedObjectArray(objects=objects))
         wait_for(lambda: executor.spin_once(timeout_sec=0.1) or received)
@@ -88,25 +78,61 @@ def test_class_ids_without_names_are_left_out_and_reported(node: Node, executor:
 def test_messages_of_other_types_on_the_topic_are_reported(node: Node, stranger: Node) -> None:
     reader = DetectionInput(node, "detections", lambda *given: None)
     assert not reader.problem
-    reader.open("auto", {})
+    reader.open({})
     assert not reader.problem
     stranger.create_publisher(String, "detections", 1)
     wait_for(lambda: reader.problem.startswith("/detections has messages of the type std_msgs/String, which are not"))
     node.create_publisher(DetectedObjectArray, "detections", 1)
     wait_for(lambda: reader.has_publisher)
-    reader.open("auto", {})
+    reader.open({})
     assert reader.type == OWN_TYPE
     assert "std_msgs/String" in reader.problem
 
 
-def test_the_name_of_the_topic_is_remapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("remappings", "topic", "labels"),
+    [
+        ([], "/detections", "/label_info"),
+        (["detections:=/yolo/detections"], "/yolo/detections", "/yolo/label_info"),
+        (["detections:=/a", "/a:=/b"], "/a", "/label_info"),
+        (["detections:=/yolo/detections", "/yolo/label_info:=/names"], "/yolo/detections", "/names"),
+        (["__ns:=/left"], "/left/detections", "/left/label_info"),
+    ],
+)
+def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(
+    monkeypatch: pytest.MonkeyPatch, remappings: list[str], topic: str, labels: str
+) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.setattr(detection_input, "LabelInfo", String)
     context = Context()
-    remappings = ["--ros-args", "-r", "detections:=/a", "-r", "/a:=/b"]
-    rclpy.init(args=remappings, context=context, domain_id=free_domain_id())
+    arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
+    rclpy.init(args=arguments, context=context, domain_id=free_domain_id())
     node = Node("remapped", context=context)
     reader = DetectionInput(node, "detections", lambda *given: None)
-    reader.open(OWN_TYPE, {})
-    assert reader.topic == "/a"
-    wait_for(lambda: (node.count_subscribers("/a"), node.count_subscribers("/b")) == (1, 0))
+    reader.open({})
+    assert reader.topic == topic
+    subscribed = {name for name, _ in node.get_subscriber_names_and_types_by_node("remapped", node.get_namespace())}
+    assert {topic, labels} <= subscribed
+    assert "/b" not in subscribed
     context.try_shutdown()
+
+
+def test_another_message_type_on_the_topic_is_subscribed_to_once_the_middleware_lets_it(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as an executor holds the old subscription, the topic has its type in this process."""
+    reader = DetectionInput(node, "detections", lambda *given: None)
+    create = node.create_subscription
+    refusals = [RuntimeError("failed to create subscription: incompatible type")]
+
+    def refuse_once(*given: Any, **options: Any) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return create(*given, **options)
+
+    monkeypatch.setattr(node, "create_subscription", refuse_once)
+    reader.open({})
+    assert not reader.has_publisher
+    node.create_publisher(DetectedObjectArray, "detections", 1)
+    reader.open({})
+    wait_for(lambda: reader.has_publisher)

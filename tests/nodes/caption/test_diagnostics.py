@@ -25,7 +25,6 @@ STATE = NodeState(
     enabled=True,
     failure="",
     in_work_s=0.0,
-    work_timeout_s=10.0,
     lacks_clock=False,
     model="smart",
     bundle="/bundles/smart",
@@ -78,7 +77,6 @@ def count_evidence(
 def camera(statistics: Statistics, name: str = "left", problem: str = "", detection_problem: str = "") -> CameraState:
     return CameraState(
         name=name,
-        image_timeout_s=3.0,
         topic="/image",
         image_topics="/image or /image/compressed",
         image_problem=problem,
@@ -98,15 +96,14 @@ def values_of(status: DiagnosticStatus) -> dict[str, str]:
 
 
 def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
-    for _ in range(10):
+    for place in range(10):
         clock.now_s += 0.5
-        statistics.count_received()
+        statistics.count_received(lost=4 * (place == 0))
     for _ in range(2):
         statistics.count(Count.DROPPED)
         statistics.count_detections(left_out=2, replaces=True)
     statistics.count(Count.PASSED_OVER)
     statistics.count(Count.UNCHANGED)
-    statistics.count(Count.LOST, 4)
     for status in (Caption.STATUS_OK, Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_STALE):
         count_answer(statistics, status)
     count_answer(statistics, Caption.STATUS_ERROR, "broken")
@@ -186,11 +183,11 @@ def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock: Clock
     ]
     assert [values_of(s).get("images received") for s in (node, of_front, of_rear)] == [None, "8", "1"]
     assert [values_of(s).get("model") for s in (node, of_front, of_rear)] == ["smart", None, None]
-    clock.now_s += 1.5
+    clock.now_s += 3.5
     _, of_front, of_rear = diagnostic_statuses(STATE, [camera(front, "front"), camera(rear, "rear")])
     assert of_front.level == DiagnosticStatus.OK
     assert of_rear.level == DiagnosticStatus.ERROR
-    assert of_rear.message == "no image on /image or /image/compressed for 3.5 s"
+    assert of_rear.message == "no image on /image or /image/compressed for 5.5 s"
 
 
 def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_cameras(statistics: Statistics) -> None:
@@ -223,12 +220,26 @@ def test_two_detectors_of_one_image_are_a_warning(statistics: Statistics) -> Non
 
 def test_no_images_for_too_long_is_an_error(statistics: Statistics, clock: Clock) -> None:
     statistics.count_received()
-    clock.now_s += 2.9
+    clock.now_s += 4.9
     assert report(statistics)[0] == DiagnosticStatus.OK
     clock.now_s += 0.2
     level, message, _ = report(statistics)
     assert level == DiagnosticStatus.ERROR
-    assert message == "no image on /image or /image/compressed for 3.1 s"
+    assert message == "no image on /image or /image/compressed for 5.1 s"
+
+
+@pytest.mark.parametrize(("lost", "level"), [(1, DiagnosticStatus.WARN), (0, DiagnosticStatus.OK)])
+def test_images_that_are_lost_on_the_way_are_a_warning_with_what_to_do(
+    statistics: Statistics, lost: int, level: bytes
+) -> None:
+    statistics.count_received(lost=3)
+    for _ in range(20):
+        statistics.count_received(lost=lost)
+    found, message, _ = report(statistics)
+    assert found == level
+    if lost:
+        assert message.startswith("23 of the last 44 images were lost on the way to this process: start the")
+        assert "FASTRTPS_DEFAULT_PROFILES_FILE=" in message
 
 
 def test_the_wait_for_images_counts_from_activation(statistics: Statistics, clock: Clock) -> None:
@@ -340,10 +351,10 @@ def test_what_keeps_images_and_detections_away_is_said(statistics: Statistics, c
     statistics.count_received()
     (status,) = diagnostic_statuses(STATE, [camera(statistics, detection_problem="/detections has another type")])
     assert (status.level, status.message) == (DiagnosticStatus.WARN, "/detections has another type")
-    clock.now_s += 4
+    clock.now_s += 6
     (status,) = diagnostic_statuses(STATE, [camera(statistics, problem="/image has messages of another type")])
     assert status.level == DiagnosticStatus.ERROR
-    assert status.message.endswith("for 4.0 s: /image has messages of another type")
+    assert status.message.endswith("for 6.0 s: /image has messages of another type")
 
 
 def test_captions_without_detections_are_no_fault_where_nobody_publishes_any(statistics: Statistics) -> None:

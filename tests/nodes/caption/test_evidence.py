@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,11 @@ from hypothesis import strategies as st
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-from builtin_interfaces.msg import Time
-from smart_caption_ros.msg import Coverage
-from std_msgs.msg import Header
-
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, Detections
-from smart_caption_ros.nodes.caption.evidence import (
-    Evidence,
-    ObjectOrigin,
-    TopicDetections,
-    clip_to_image,
-    collect_evidence,
-    coverage_reason,
-)
+from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin, clip_to_image, collect_evidence
 from smart_caption_ros.nodes.caption.model import Model
+from smart_caption_ros.record import CoverageReason
 from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCaptioner, FakeCoverage, shade_caption
 
 pytestmark = pytest.mark.needs_ros
@@ -35,27 +24,28 @@ SECOND = 10**9
 SHADE = DetectedObject("shade", 3, 0.75, (-10.0, 5.0, 40.0, 90.0))
 
 
-def header(stamp_ns: int, frame_id: str = "eye") -> Header:
-    return Header(stamp=Time(sec=stamp_ns // SECOND, nanosec=stamp_ns % SECOND), frame_id=frame_id)
-
-
-def topic(*stamps_ns: int, slop_s: float = 0.1, wait_s: float = 0.0) -> TopicDetections:
+def topic(*stamps_ns: int) -> DetectionBuffer:
     buffer = DetectionBuffer()
     for stamp_ns in stamps_ns:
         buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
-    return TopicDetections(buffer, slop_s, time.monotonic(), wait_s)
+    return buffer
 
 
 def collect(
     found: Caption,
-    image: Header,
-    topic: TopicDetections | None,
+    stamp_ns: int,
+    topic: DetectionBuffer | None,
     *,
+    frame_id: str = "eye",
+    slop_s: float = 0.1,
     has_detector: bool = False,
     coverage: Any = FakeCoverage(),  # noqa: B008 -- it has no state
+    uses_topic: bool | None = None,
 ) -> Evidence:
     captioner = FakeCaptioner(detector=Path("d.onnx") if has_detector else None)
-    return collect_evidence(found, image, Model(captioner, coverage), topic)  # type: ignore[arg-type]
+    uses_topic = topic is not None if uses_topic is None else uses_topic
+    model = Model(captioner, coverage, uses_topic=uses_topic)  # type: ignore[arg-type]
+    return collect_evidence(found, model, topic.find(stamp_ns, frame_id, slop_s) if topic is not None else None)
 
 
 def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
@@ -73,7 +63,7 @@ def caption(objects: tuple[DetectedObject, ...] = ()) -> Caption:
     ],
 )
 def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: ObjectOrigin) -> None:
-    evidence = collect(caption(), header(stamp_ns), topic(5 * SECOND))
+    evidence = collect(caption(), stamp_ns, topic(5 * SECOND))
     assert evidence.origin is origin
     assert bool(evidence.missing_reason) == (origin is ObjectOrigin.NONE)
     if origin is ObjectOrigin.NONE:
@@ -89,14 +79,14 @@ def test_the_stamp_decides_whose_objects_they_are(stamp_ns: int, origin: ObjectO
 
 
 def test_without_slop_only_the_same_stamp_counts() -> None:
-    evidence = collect(caption(), header(5 * SECOND + 1), topic(5 * SECOND, slop_s=0.0))
+    evidence = collect(caption(), 5 * SECOND + 1, topic(5 * SECOND), slop_s=0.0)
     assert evidence.missing_reason == "the nearest detections are 0.000 s away, and detection_slop_s is 0"
 
 
 def test_another_camera_has_no_part_in_it() -> None:
-    evidence = collect(caption(), header(5 * SECOND, "other eye"), topic(5 * SECOND))
+    evidence = collect(caption(), 5 * SECOND, topic(5 * SECOND), frame_id="other eye")
     assert evidence.missing_reason == "the last detections are of the frame eye, and the image is of other eye"
-    assert collect(caption(), header(SECOND), topic()).missing_reason == "no detections have arrived"
+    assert collect(caption(), SECOND, topic()).missing_reason == "no detections have arrived"
 
 
 @pytest.mark.parametrize(
@@ -108,20 +98,20 @@ def test_another_camera_has_no_part_in_it() -> None:
 )
 def test_a_detector_whose_clock_or_frame_changes_is_reported_at_once(last: Detections, sentence: str) -> None:
     given = topic(10**6 * SECOND - 5 * SECOND)
-    given.buffer.add(last)
-    assert collect(caption(), header(10**6 * SECOND), given).missing_reason == sentence
+    given.add(last)
+    assert collect(caption(), 10**6 * SECOND, given).missing_reason == sentence
 
 
 def test_an_own_detector_without_the_topic_finds_the_objects() -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collect(caption((own,)), header(5 * SECOND), None, has_detector=True)
+    evidence = collect(caption((own,)), 5 * SECOND, None, has_detector=True)
     assert (evidence.origin, evidence.caption.objects) == (ObjectOrigin.DETECTOR, (own,))
 
 
 @pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
 def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns: int) -> None:
     own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collect(caption((own,)), header(stamp_ns), topic(5 * SECOND), has_detector=True)
+    evidence = collect(caption((own,)), stamp_ns, topic(5 * SECOND), has_detector=True)
     assert [detected.class_name for detected in evidence.caption.objects] == [
         "shade" if stamp_ns == 5 * SECOND else "wall"
     ]
@@ -132,63 +122,64 @@ def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns:
 @pytest.mark.parametrize(
     ("shade", "stamp_ns", "changes", "reason", "sentence"),
     [
-        (9, 5 * SECOND, {}, Coverage.REASON_NONE, ""),
-        (0, 5 * SECOND, {}, Coverage.REASON_NO_NOUNS, "the caption has no nouns"),
+        (9, 5 * SECOND, {}, CoverageReason.NONE, ""),
+        (0, 5 * SECOND, {}, CoverageReason.NO_NOUNS, "the caption has no nouns"),
         (
             BREAKS_COVERAGE,
             5 * SECOND,
             {},
-            Coverage.REASON_FAILED,
+            CoverageReason.FAILED,
             "coverage failed: RuntimeError: the dictionary is on fire",
         ),
-        (9, 5 * SECOND, {"coverage": None}, Coverage.REASON_DISABLED, "noun coverage is off or could not be loaded"),
-        (9, 5 * SECOND, {"without_topic": True}, Coverage.REASON_DISABLED, "objects_from is none"),
-        (9, 0, {}, Coverage.REASON_NO_DETECTIONS, "the image has no stamp"),
+        (9, 5 * SECOND, {"coverage": None}, CoverageReason.DISABLED, "noun coverage is off or could not be loaded"),
+        (9, 5 * SECOND, {"without_topic": True}, CoverageReason.DISABLED, "objects_from is none"),
+        (
+            9,
+            5 * SECOND,
+            {"without_topic": True, "uses_topic": True},
+            CoverageReason.NO_DETECTIONS,
+            "the image is of no camera of the node, and has no detections",
+        ),
+        (9, 0, {}, CoverageReason.NO_DETECTIONS, "the image has no stamp"),
         (
             9,
             4 * SECOND,
             {},
-            Coverage.REASON_NO_DETECTIONS,
+            CoverageReason.NO_DETECTIONS,
             "the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
         ),
         (
             9,
             6 * SECOND,
             {},
-            Coverage.REASON_DETECTIONS_LATE,
+            CoverageReason.DETECTIONS_LATE,
             "the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
         ),
         (
             9,
             5 * SECOND,
             {"without_topic": True, "has_detector": True},
-            Coverage.REASON_NO_OBJECTS,
+            CoverageReason.NO_OBJECTS,
             "the detector found no objects in the image",
         ),
     ],
 )
 def test_the_reason_says_why_coverage_was_not_measured(
-    shade: int, stamp_ns: int, changes: dict[str, Any], reason: int, sentence: str
+    shade: int, stamp_ns: int, changes: dict[str, Any], reason: CoverageReason, sentence: str
 ) -> None:
     spoken = Caption(**{**vars(shade_caption(shade, 64, 48)), "objects": ()})
     detections = None if changes.pop("without_topic", False) else topic(5 * SECOND)
-    evidence = collect(spoken, header(stamp_ns), detections, **changes)
-    assert coverage_reason(evidence) == (reason, sentence)
-
-
-def test_the_time_waited_for_detections_is_measured() -> None:
-    assert collect(caption(), header(6 * SECOND), topic(5 * SECOND)).waited_s == 0
-    waiting = topic(5 * SECOND, wait_s=0.1)
-    assert 0.05 <= collect(caption(), header(6 * SECOND), waiting).waited_s < 30
+    evidence = collect(spoken, stamp_ns, detections, **changes)
+    assert evidence.coverage_reason == (reason, sentence)
 
 
 def test_without_topic_and_detector_there_are_no_objects_and_none_are_missed() -> None:
-    evidence = collect(caption(), header(5 * SECOND), None)
+    evidence = collect(caption(), 5 * SECOND, None)
     assert (evidence.origin, evidence.caption.objects, evidence.missing_reason) == (ObjectOrigin.NONE, (), "")
 
 
 def test_with_coverage_off_the_objects_are_there_all_the_same() -> None:
-    evidence = collect(caption(), header(5 * SECOND), topic(5 * SECOND), coverage=None)
+    evidence = collect(caption(), 5 * SECOND, topic(5 * SECOND), coverage=None)
     assert evidence.grounding is None
     assert [detected.class_name for detected in evidence.caption.objects] == ["shade"]
 
@@ -204,11 +195,3 @@ def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(
         left, top, right, bottom = detected.box_xyxy
         assert 0 <= left < right <= width
         assert 0 <= top < bottom <= height
-
-
-@pytest.mark.parametrize(
-    ("stamp_ns", "guides"),
-    [(5 * SECOND, True), (5 * SECOND + SECOND // 10, True), (5 * SECOND + SECOND // 10 + 1, False), (0, False)],
-)
-def test_the_objects_that_guide_a_caption_are_those_of_its_image(stamp_ns: int, guides: bool) -> None:
-    assert topic(5 * SECOND).objects(header(stamp_ns)) == ((SHADE,) if guides else None)

@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,15 +30,14 @@ from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, DetectedObjectArray
 from smart_caption_ros.srv import DescribeLatest
 from std_msgs.msg import Header, String
-from visualization_msgs.msg import ImageMarker
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.grounding import CoverageError
-from smart_caption_ros.nodes.caption import outputs
+from smart_caption_ros.nodes import diagnostics_publisher
+from smart_caption_ros.nodes.caption import overlay, publisher
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.worker import Worker
 from smart_caption_ros.nodes.demo.processes import free_domain_id
-from tests.engines.stand_in import StandIn
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 pytestmark = pytest.mark.needs_ros
@@ -149,7 +147,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
     rclpy.init(context=context, domain_id=free_domain_id())
 
     loaders = Loaders(loaded)
-    given = {"autostart": False, "allow_file_changes": True, "threads": 3, "diagnostics_period_s": 0.1}
+    monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
+    given = {"autostart": False, "allow_file_changes": True, "threads": 3}
     parameters = [Parameter(name, value=value) for name, value in given.items()]
     node = CaptionNode(
         load_captioner=lambda *chosen: loaders.captioner(*chosen),
@@ -170,14 +169,11 @@ def test_objects_from_a_detector_and_its_file_are_set_in_one_request(bench: Benc
     assert bench.node.set_parameters_atomically([from_detector, file]).successful
 
 
-def test_coverage_that_cannot_be_loaded_costs_the_node_only_if_it_was_asked_for(bench: Bench) -> None:
+def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench: Bench) -> None:
     def refuse(*chosen: Any) -> Any:
         raise CoverageError("there is no spaCy")
 
     bench.loaders.coverage = refuse
-    bench.node.set_parameters([Parameter("spacy_pipeline", value="en_core_web_sm")])
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    bench.node.set_parameters([Parameter("spacy_pipeline", value="")])
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     caption = bench.caption(98)
@@ -193,8 +189,8 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
         threads.add(threading.current_thread().name)
         return outputs_draw(*arguments)
 
-    outputs_draw = outputs.draw_overlay
-    monkeypatch.setattr(outputs, "draw_overlay", drawing)
+    outputs_draw = overlay.draw_overlay
+    monkeypatch.setattr(overlay, "draw_overlay", drawing)
     bench.node.trigger_configure()
     bench.node.trigger_activate()
     bench.caption(100)
@@ -221,7 +217,7 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
     assert len(drawn) >= len(overlays)
     assert threads == {"overlay_0"}, "not the thread of the engine"
 
-    bench.node.set_parameters([Parameter("overlay_max_side_px", value=32)])
+    monkeypatch.setattr(overlay, "MAX_SIDE_PX", 32)
     bench.wait_for(lambda: both_seen() and drawn[-1][0].shape == (24, 32, 3), "overlay drawn at the size it is sent")
     assert drawn[-1][1].words[0].box_xyxy == (0, 0, 16, 12)
     bench.wait_for(lambda: both_seen() and overlays[-1].width <= 32 and overlays[-1].height <= 32, "small overlay")
@@ -247,8 +243,8 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
         return DetectedObjectArray(header=header)
 
     # Messages that are built everywhere, in place of those of vision_msgs.
-    monkeypatch.setattr(outputs, "vision_msgs", SimpleNamespace(Detection2DArray=DetectedObjectArray))
-    monkeypatch.setattr(outputs, "to_vision", to_vision)
+    monkeypatch.setattr(publisher, "vision_msgs", SimpleNamespace(Detection2DArray=DetectedObjectArray))
+    monkeypatch.setattr(publisher, "to_vision", to_vision)
     bench.node.set_parameters([Parameter("detector", value="d.onnx")])
     bench.node.trigger_configure()
     bench.node.trigger_activate()
@@ -263,10 +259,6 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
         lambda: stamps & {(m.header.stamp.sec, m.header.stamp.nanosec) for m in received},
         "detections with the header of their image",
     )
-    boxes: list[ImageMarker] = []
-    bench.user.create_subscription(ImageMarker, "robot/caption/boxes", boxes.append, 10)
-    bench.wait_for(lambda: bench.caption(102) and boxes, "annotations of the image")
-    assert len(boxes[-1].points) == 8, "the frame of one object"
 
 
 def publish(bench: Bench, image: Image) -> bool:
@@ -374,42 +366,34 @@ def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return event
 
 
-@pytest.fixture
-def building_bench(
-    monkeypatch: pytest.MonkeyPatch, bundle_copy: Path, autostart: bool, cancelled: threading.Event
-) -> Iterator[tuple[Bench, Any, threading.Event]]:
-    """A node whose build of a TensorRT engine goes on until it is cancelled, TensorRT, and the event of its start."""
+@pytest.mark.parametrize("autostart", [False, True])
+def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(
+    monkeypatch: pytest.MonkeyPatch, autostart: bool, cancelled: threading.Event
+) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    tensorrt = StandIn(monkeypatch)
-    building = threading.Event()
+    monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
+    loading = threading.Event()
+
+    def load(*chosen: Any) -> FakeCaptioner:
+        if not loading.is_set():
+            loading.set()
+            assert cancelled.wait(30)
+            raise RuntimeError("the build was cancelled")
+        return FakeCaptioner(*chosen)
+
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
-    given = {"autostart": autostart, "engine": "tensorrt", "bundle": str(bundle_copy), "diagnostics_period_s": 0.1}
-    parameters = [Parameter(name, value=value) for name, value in given.items()]
     node = CaptionNode(
-        load_coverage=lambda *chosen: FakeCoverage(), context=context, parameter_overrides=parameters
-    )  # fmt: skip
-
-    def on_build() -> None:
-        building.set()
-        cancelled.wait(30)
-
-    tensorrt.on_build = on_build
+        load_captioner=load,
+        load_coverage=lambda *chosen: FakeCoverage(),
+        context=context,
+        parameter_overrides=[Parameter("autostart", value=autostart)],
+    )
     bench = Bench(context, node, Loaders([]))
-    yield bench, tensorrt, building
-    node.interrupt()
-    bench.close(context)
-
-
-@pytest.mark.parametrize("autostart", [False, True])
-def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_again(
-    building_bench: tuple[Bench, Any, threading.Event], autostart: bool
-) -> None:
-    bench, tensorrt, building = building_bench
     configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
     if not autostart:
         configuring.start()
-    assert building.wait(30)
+    assert loading.wait(30)
     refused = request_transition(bench, Transition.TRANSITION_ACTIVATE)
     assert refused is not None
     assert not refused.success, "a state between two states has no such transition"
@@ -418,15 +402,14 @@ def test_cleanup_cancels_the_build_of_an_engine_and_the_node_can_be_configured_a
     assert cleaned_up.success
     if not autostart:
         configuring.join(30)
-    assert tensorrt.builds == 0
     assert bench.state() == "unconfigured"
     assert bench.node.exit_status is None, "the process goes on"
     assert bench.status().level == DiagnosticStatus.OK, "who cancels it knows why it failed"
-    tensorrt.on_build = lambda: None
     configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
     assert configured is not None
     assert configured.success
-    assert tensorrt.builds == 2
+    node.interrupt()
+    bench.close(context)
 
 
 def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled: threading.Event, bench: Bench) -> None:

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+pytest.importorskip("sdnotify", reason="sdnotify is not installed")
 
 import rclpy
 from rclpy.context import Context
@@ -24,8 +25,10 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 
 from smart_caption_ros.captioning import Caption
+from smart_caption_ros.nodes.caption import node as caption_node
+from smart_caption_ros.nodes.caption import service_manager, worker
 from smart_caption_ros.nodes.caption.node import CaptionNode
-from smart_caption_ros.nodes.caption.service_manager import ServiceManager, ServiceReport
+from smart_caption_ros.nodes.caption.service_manager import ServiceReport
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
@@ -57,49 +60,41 @@ class Systemd:
         self._socket.close()
 
 
-@pytest.fixture(params=["path", "abstract"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return f"{tmp_path}/notify" if request.param == "path" else f"@smart-caption-{os.getpid()}"
-
-
-def test_a_message_arrives_at_a_socket_in_a_folder_and_at_an_abstract_one(address: str) -> None:
-    systemd = Systemd(address)
-    manager = ServiceManager.of_process({"NOTIFY_SOCKET": address})
-    assert manager is not None
-    manager.send("READY=1", "STATUS=active")
-    assert systemd.hears("READY=1")
-    assert systemd.heard == ["READY=1", "STATUS=active"]
+@pytest.mark.parametrize(
+    ("watchdog", "is_served"),
+    [
+        ({"WATCHDOG_USEC": "300000", "WATCHDOG_PID": str(os.getpid())}, True),
+        ({"WATCHDOG_USEC": "300000"}, True),
+        ({"WATCHDOG_USEC": "300000", "WATCHDOG_PID": "1"}, False),
+        ({"WATCHDOG_USEC": "0"}, False),
+        ({"WATCHDOG_USEC": "soon"}, False),
+        ({}, False),
+    ],
+)
+def test_only_the_process_that_is_watched_serves_the_watchdog(
+    node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watchdog: dict[str, str], is_served: bool
+) -> None:
+    systemd = Systemd(f"{tmp_path}/notify")
+    monkeypatch.delenv("WATCHDOG_USEC", raising=False)
+    for name, value in {"NOTIFY_SOCKET": f"{tmp_path}/notify", **watchdog}.items():
+        monkeypatch.setenv(name, value)
+    ServiceReport(node, state=str, is_ready=lambda: True, problem=str)
+    executor = MultiThreadedExecutor(num_threads=1, context=node.context)
+    executor.add_node(node)
+    wait_for(lambda: executor.spin_once(timeout_sec=0.1) or systemd.hears("READY=1"))
+    assert systemd.hears("WATCHDOG=1") == is_served
+    executor.shutdown()
     systemd.close()
 
 
-@pytest.mark.parametrize("environment", [{}, {"NOTIFY_SOCKET": ""}, {"NOTIFY_SOCKET": "vsock:2:1234"}])
-def test_without_a_unix_socket_there_is_no_service_manager(environment: dict[str, str]) -> None:
-    assert ServiceManager.of_process(environment) is None
-
-
-@pytest.mark.parametrize(
-    ("watchdog", "time_s"),
-    [
-        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 30.0),
-        ({"WATCHDOG_USEC": "30000000"}, 30.0),
-        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),
-        ({"WATCHDOG_USEC": "0"}, None),
-        ({"WATCHDOG_USEC": "soon"}, None),
-        ({}, None),
-    ],
-)
-def test_only_the_process_that_is_watched_serves_the_watchdog(watchdog: dict[str, str], time_s: float | None) -> None:
-    manager = ServiceManager.of_process({"NOTIFY_SOCKET": "/run/systemd/notify", **watchdog})
-    assert manager is not None
-    assert manager.watchdog_s == time_s
-
-
-def test_a_service_manager_that_has_gone_is_a_warning(
+def test_a_service_manager_that_has_gone_or_a_missing_package_does_not_end_the_node(
     node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", f"{tmp_path}/gone")
     ServiceReport(node, state=str, is_ready=lambda: True, problem=str).stop()
-    assert "systemd cannot be told STOPPING=1: No such file or directory" in capfd.readouterr().err
+    monkeypatch.setattr(service_manager, "sdnotify", None)
+    ServiceReport(node, state=str, is_ready=lambda: True, problem=str).stop()
+    assert "pip install sdnotify" in capfd.readouterr().err
 
 
 class GatedCaptioner(FakeCaptioner):
@@ -130,6 +125,8 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     systemd: Systemd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    for module in (caption_node, worker):
+        monkeypatch.setattr(module, "WORK_TIMEOUT_S", 0.1)
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
     captioner, may_load = GatedCaptioner(), threading.Event()
@@ -142,7 +139,7 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
         load_captioner=load,
         load_coverage=lambda *chosen: FakeCoverage(),
         context=context,
-        parameter_overrides=[Parameter("work_timeout_s", value=0.1), Parameter("max_age_s", value=0.0)],
+        parameter_overrides=[Parameter("max_age_s", value=0.0)],
     )
     camera = Node("camera", context=context)
     images = camera.create_publisher(Image, "image", 10)

@@ -1,11 +1,14 @@
-"""Cameras that share an engine take turns, and none waits for what another one lacks."""
+"""Images pass from camera to worker to publisher: cameras take turns, and none waits for another."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -20,38 +23,26 @@ from sensor_msgs.msg import Image
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.captioning import DetectedObject
-from smart_caption_ros.nodes.caption.camera import MAX_UNFINISHED, Camera
+from smart_caption_ros.nodes.caption import worker as worker_module
+from smart_caption_ros.nodes.caption.camera import Camera
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption.records import Answer, ReceivedImage
+from smart_caption_ros.nodes.caption.publisher import Publisher
 from smart_caption_ros.nodes.caption.statistics import Count
 from smart_caption_ros.nodes.caption.worker import Worker
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.record import CaptionStatus
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
 
-
-class Recorder:
-    """Takes the place of the publishers of a camera."""
-
-    overlay_is_watched = False
-
-    def __init__(self) -> None:
-        self.messages: list[Caption] = []
-
-    def publish(self, answer: Answer) -> None:
-        self.messages.append(answer.message)
-
-    def publish_overlay(self, answer: Answer) -> None: ...
-
-    def wait_until_idle(self) -> None: ...
-
-    def forget_text(self) -> None: ...
-
-    def close(self) -> None: ...
+PACKAGE = Path(worker_module.__file__).parents[2]
+CUP = DetectedObject("cup", -1, 0.5, (0.0, 0.0, 9.0, 9.0))
+SECOND = 10**9
+CONTAINERS = ("record.py", "records.py", "time_window.py", "text.py")
+"""Files of what the others pass on and keep."""
 
 
 class GatedCaptioner(FakeCaptioner):
@@ -60,11 +51,13 @@ class GatedCaptioner(FakeCaptioner):
     def __init__(self) -> None:
         super().__init__()
         self.begun: list[int] = []
+        self.guides: list[Any] = []
         self._gate = threading.Semaphore(0)
         self._is_open = False
 
-    def caption(self, image_bgr: Any) -> Any:
+    def caption(self, image_bgr: Any, *guide: Any) -> Any:
         self.begun.append(round(float(image_bgr.mean())))
+        self.guides.append(guide)
         if not self._is_open:
             self._gate.acquire()
         return super().caption(image_bgr)
@@ -82,49 +75,109 @@ class GatedCaptioner(FakeCaptioner):
 
 
 class Shared:
-    """Two cameras and the worker that they share."""
+    """Two cameras and the worker that they share; what they publish is in `messages`."""
 
-    def __init__(self, node: LifecycleNode) -> None:
+    def __init__(self, node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> None:
         self._node = node
+        self._monkeypatch = monkeypatch
         parameters = Parameters(node, CAPTION_NODE_PARAMETERS)
         self.captioner = GatedCaptioner()
         self.worker = Worker(node, parameters)
-        self.front, self.rear = (Camera(node, name, parameters, self.worker.request_turn) for name in ("front", "rear"))
-        self.cameras = (self.front, self.rear)
-        self.recorders = {camera: Recorder() for camera in self.cameras}
-        for camera, recorder in self.recorders.items():
-            camera.outputs = recorder  # type: ignore[assignment]
-        self.worker.load(lambda: Model(self.captioner, FakeCoverage()))  # type: ignore[arg-type]
+        self.front, self.rear = self.cameras = tuple(
+            Camera(node, name, parameters, self.worker) for name in ("front", "rear")
+        )
+        self.messages: dict[Publisher, list[Caption]] = {camera.publisher: [] for camera in self.cameras}
+        monkeypatch.setattr(
+            Publisher, "_publish", lambda publisher, record, message, own: self.messages[publisher].append(message)
+        )
+        self.load()
+
+    def load(self, **fields: Any) -> None:
+        model = Model(self.captioner, FakeCoverage(), **fields)  # type: ignore[arg-type]
+        self.worker.load(lambda: model)
+        for camera in self.cameras:
+            camera.open_inputs(model)
 
     def set(self, **values: Any) -> None:
         self._node.set_parameters([Parameter(name, value=value) for name, value in values.items()])
 
+    def expect_detections(self, *cameras: Camera) -> None:
+        """Let the detections topics of cameras have a publisher."""
+        inputs = [camera.detection_input for camera in cameras]
+        has_publisher = property(lambda given: given in inputs)
+        self._monkeypatch.setattr(type(self.front.detection_input), "has_publisher", has_publisher)
+
+    def detect(self, camera: Camera, stamp_s: int, *objects: DetectedObject) -> None:
+        camera._receive_detections(Detections(stamp_s * SECOND, "", objects), 0)
+
     def put(self, camera: Camera, shade: int, stamp_s: int = 0) -> None:
         image = Image(**image_fields(shade))
         image.header.stamp.sec = stamp_s
-        camera.receive(image)
+        camera.receive(image, {})
 
     def close(self) -> None:
         self.captioner.open()
+        for camera in self.cameras:
+            camera.close()
         self.worker.close(10)
         for camera in self.cameras:
-            camera.detections.close()
-            camera.close(10)
+            camera.publisher.close(10)
 
     def texts(self, camera: Camera) -> list[str]:
-        return [message.text for message in self.recorders[camera].messages]
+        return [message.text for message in self.messages[camera.publisher]]
 
     def wait_until_idle(self) -> None:
         wait_for(
-            lambda: not any(camera.statistics.summary().in_progress for camera in self.cameras), "count of every image"
+            lambda: not any(camera.publisher.statistics.summary().in_progress for camera in self.cameras),
+            "count of every image",
         )
 
 
 @pytest.fixture
-def shared(node: LifecycleNode) -> Iterator[Shared]:
-    made = Shared(node)
+def shared(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
+    made = Shared(node, monkeypatch)
     yield made
     made.close()
+
+
+def test_one_image_passes_through_seven_files_in_one_direction(
+    node: LifecycleNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted are the files of the nodes and of the top floor, and the calls from one to another."""
+    calls: list[tuple[str, str]] = []
+
+    def file_of(frame: FrameType | None) -> str:
+        path = Path(frame.f_code.co_filename) if frame is not None else Path()
+        is_counted = PACKAGE in path.parents and (path.parent == PACKAGE or PACKAGE / "nodes" in path.parents)
+        return path.name if is_counted and path.name not in CONTAINERS else ""
+
+    def trace(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            calls.append((file_of(frame.f_back), file_of(frame)))
+
+    threading.setprofile(trace)
+    try:
+        shared = Shared(node, monkeypatch)
+        shared.set(max_age_s=0.0)
+        shared.captioner.open()
+        shared.worker.wait_until_idle()
+        calls.clear()
+        sys.setprofile(trace)
+        shared.put(shared.front, 100, stamp_s=1)
+        sys.setprofile(None)
+        wait_for(lambda: shared.texts(shared.front), "caption")
+        shared.wait_until_idle()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    between = [(caller, called) for caller, called in calls if caller and called and caller != called]
+    order = ["camera.py", "worker.py", "publisher.py"]
+    assert {name for call in between for name in call} >= set(order)
+    assert len({name for call in between for name in call}) <= 7, between
+    assert len(between) <= 12, "\n".join(map(str, between))
+    ranks = [(order.index(caller), order.index(called)) for caller, called in between if {caller, called} <= {*order}]
+    assert all(caller < called for caller, called in ranks), between
+    shared.close()
 
 
 def test_a_fast_camera_does_not_starve_a_slow_one(shared: Shared) -> None:
@@ -145,28 +198,70 @@ def test_a_fast_camera_does_not_starve_a_slow_one(shared: Shared) -> None:
     assert shared.texts(shared.front) == ["shade 1", "shade 21", "shade 50"]
     assert shared.texts(shared.rear) == ["shade 100"]
     for camera in shared.cameras:
-        assert {message.camera for message in shared.recorders[camera].messages} == {camera.name}
-    assert [message.timing.dropped_frames for message in shared.recorders[shared.front].messages] == [0, 19, 0]
+        assert {message.camera for message in shared.messages[camera.publisher]} == {camera.name}
+    assert [message.timing.dropped_frames for message in shared.messages[shared.front.publisher]] == [0, 19, 0]
 
 
-def test_a_camera_that_waits_for_its_detections_does_not_hold_up_another_one(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("guided", [False, True])
+def test_a_camera_whose_detector_is_silent_does_not_hold_up_another_one(shared: Shared, guided: bool) -> None:
+    shared.set(detection_wait_s=10.0, max_age_s=0.0)
+    shared.load(guided_by_topic=guided)
+    shared.expect_detections(shared.front, shared.rear)
+    shared.captioner.open()
+    for number in range(1, 11):
+        shared.put(shared.front, 10, stamp_s=number)
+        shared.detect(shared.rear, number, CUP)
+        shared.put(shared.rear, 20, stamp_s=number)
+        wait_for(lambda: len(shared.texts(shared.rear)) == number, "caption of the other camera")  # noqa: B023
+    assert len(shared.texts(shared.front)) <= 2, "ten captions take less than a wait, or two on a busy machine"
+    shared.wait_until_idle()
+    assert shared.texts(shared.front) == ["shade 10"] * (2 if guided else 10), "the wait has an end"
+
+
+def test_objects_that_guide_the_words_are_there_before_the_image_is_captioned(shared: Shared) -> None:
+    shared.set(detection_wait_s=10.0, max_age_s=0.0)
+    shared.load(guided_by_topic=True)
+    shared.expect_detections(shared.front)
+    shared.captioner.open()
+    shared.put(shared.front, 10, stamp_s=1)
+    wait_for(lambda: shared.front._held.is_empty)
+    for number in (2, 3):
+        shared.put(shared.front, 10 * number, stamp_s=number)
+    time.sleep(0.2)
+    assert not shared.captioner.begun
+    shared.detect(shared.front, 1, CUP)
+    wait_for(lambda: shared.texts(shared.front) == ["shade 10"])
+    shared.detect(shared.front, 3)
+    shared.wait_until_idle()
+    assert shared.texts(shared.front) == ["shade 10", "shade 30"]
+    assert shared.captioner.guides == [((CUP,),), ((),)]
+    assert shared.messages[shared.front.publisher][1].timing.dropped_frames == 1
+    shared.put(shared.rear, 40, stamp_s=3)
+    shared.wait_until_idle()
+    assert shared.captioner.guides[-1] == (None,), "without a publisher nothing is waited for"
+
+
+def test_an_image_that_waits_for_detections_is_passed_over_once_captions_are_off_or_the_node_stops(
+    shared: Shared,
 ) -> None:
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
-    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", property(lambda given: given is waiting))
-    waiting = shared.front.detection_input
+    shared.load(guided_by_topic=True)
+    shared.expect_detections(*shared.cameras)
     shared.captioner.open()
-    for number in range(1, MAX_UNFINISHED + 1):
-        shared.put(shared.front, 10, stamp_s=number)
-        wait_for(lambda: len(shared.captioner.begun) == number)  # noqa: B023 -- asked at once
-    for number in range(100, 103):
-        shared.put(shared.front, number, stamp_s=number)
-    shared.put(shared.rear, 20, stamp_s=1)
-    wait_for(lambda: shared.texts(shared.rear) == ["shade 20"], "caption of the other camera")
-    assert not shared.texts(shared.front)
-    shared.front.detections.add(Detections(200 * 10**9, "", ()))
-    shared.wait_until_idle()
-    assert shared.texts(shared.front) == ["shade 10"] * MAX_UNFINISHED + ["shade 102"], "then the newest one"
+    for camera in shared.cameras:
+        shared.put(camera, 10, stamp_s=1)
+        wait_for(lambda: camera._held.is_empty)  # noqa: B023 -- asked at once
+        shared.put(camera, 20, stamp_s=2)
+    shared.front.is_enabled = False
+    started_s = time.monotonic()
+    for camera in shared.cameras:
+        camera.close_inputs()
+        assert camera.publisher.statistics.summary().counts[Count.PASSED_OVER] == 2
+    assert time.monotonic() - started_s < 5
+    shared.worker.wait_until_idle()
+    assert not shared.captioner.begun
+    shared.put(shared.front, 30)
+    assert not shared.front.publisher.statistics.summary().in_progress, "no image is taken after the end"
 
 
 def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared: Shared) -> None:
@@ -176,17 +271,17 @@ def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared: 
         shared.put(shared.front, shade)
         shared.wait_until_idle()
     assert [text for text in shared.texts(shared.front) if text] == ["shade 100", "shade 150", "shade 100"]
-    summary = shared.front.statistics.summary()
+    summary = shared.front.publisher.statistics.summary()
     assert (summary.counts[Count.UNCHANGED], summary.answers[Caption.STATUS_ERROR]) == (4, 2), (
         "what failed is tried again"
     )
     shared.put(shared.rear, 100)
     shared.wait_until_idle()
     assert shared.texts(shared.rear) == ["shade 100"], "each camera has its own scene"
-    shared.front.forget()
+    shared.worker.forget()
     shared.put(shared.front, 100)
     shared.wait_until_idle()
-    assert shared.front.statistics.summary().answers[Caption.STATUS_OK] == 4
+    assert shared.front.publisher.statistics.summary().answers[Caption.STATUS_OK] == 4
 
 
 def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(shared: Shared) -> None:
@@ -208,7 +303,7 @@ def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_capti
     shared.wait_until_idle()
     shared.put(shared.front, 200)
     shared.wait_until_idle()
-    drops = [message.timing.dropped_frames for message in shared.recorders[shared.front].messages]
+    drops = [message.timing.dropped_frames for message in shared.messages[shared.front.publisher]]
     assert drops == [0, 2]
 
 
@@ -234,45 +329,55 @@ def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared
             shared.cameras[what[0]].discard_waiting()
     shared.wait_until_idle()
     for camera in shared.cameras:
-        assert sum(camera.statistics.summary().answers.values()) == len(shared.recorders[camera].messages)
+        assert sum(camera.publisher.statistics.summary().answers.values()) == len(shared.texts(camera))
 
 
-def test_answers_that_wait_for_detections_do_not_keep_their_images(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_captions_that_wait_for_detections_do_not_keep_their_images(shared: Shared) -> None:
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
-    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
+    shared.expect_detections(shared.front)
     shared.captioner.open()
     image = Image(**image_fields(10))
     image.header.stamp.sec = 1
     kept = weakref.ref(image.data)
-    shared.front.receive(image)
+    shared.front.receive(image, {})
     del image
     wait_for(lambda: shared.captioner.begun, "work of the engine")
     shared.put(shared.front, 20, stamp_s=2)  # the newest one is kept for ~/describe_latest
     wait_for(lambda: kept() is None, "end of the pixels")
     assert not shared.texts(shared.front)
-    shared.front.detections.close()
 
 
-def test_after_a_jump_of_the_clock_the_detections_of_the_future_are_forgotten(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As with a bag that is played again: its first images wait for the detections of the second time."""
+@pytest.mark.parametrize(("jump_s", "is_kept"), [(0.001, True), (0.5, True), (4.0, False)])
+def test_only_a_jump_of_the_clock_empties_the_detections(shared: Shared, jump_s: float, is_kept: bool) -> None:
+    """A bag that is played again jumps; an image that comes out of order does not."""
+    shared.set(max_age_s=0.0, detection_slop_s=0.0)
+    shared.expect_detections(shared.front)
+    shared.captioner.open()
+    shared.detect(shared.front, 5, CUP)
+    shared.put(shared.front, 10, stamp_s=5)
+    image = Image(**image_fields(20))
+    image.header.stamp.sec, image.header.stamp.nanosec = divmod(round((5 - jump_s) * SECOND), SECOND)
+    shared.front.receive(image, {})
+    shared.put(shared.front, 30, stamp_s=5)
+    shared.wait_until_idle()
+    last = shared.messages[shared.front.publisher][-1]
+    assert [item.class_name for item in last.objects] == (["cup"] if is_kept else [])
+
+
+def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_waited_for(shared: Shared) -> None:
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
-    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
+    shared.expect_detections(shared.front)
     shared.captioner.open()
     for second in range(1, 6):
-        shared.front.detections.add(Detections(second * 10**9, "", ()))
+        shared.detect(shared.front, second)
         shared.put(shared.front, 10, stamp_s=second)
         shared.wait_until_idle()
     shared.put(shared.front, 20, stamp_s=1)
     time.sleep(0.3)
     assert len(shared.texts(shared.front)) == 5, "it waits"
-    cup = DetectedObject("cup", -1, 0.5, (0.0, 0.0, 9.0, 9.0))
-    shared.front.detections.add(Detections(10**9, "", (cup,)))
+    shared.detect(shared.front, 1, CUP)
     shared.wait_until_idle()
-    message = shared.recorders[shared.front].messages[-1]
+    message = shared.messages[shared.front.publisher][-1]
     assert (message.text, [item.class_name for item in message.objects]) == ("shade 20", ["cup"])
 
 
@@ -280,49 +385,29 @@ def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(
     shared.captioner.open()
     image = Image(**image_fields(30))
     image.header.stamp.sec = 1
-    received = ReceivedImage(image, time.monotonic())
-    answer = shared.worker.describe(shared.front, received, max_age_s=0.0).result(20)
-    shared.front.complete(answer)
-    assert (answer.message.text, answer.message.camera) == ("shade 30", "front")
-    assert shared.worker.describe(shared.front, received, max_age_s=1.0).result(20).status == Caption.STATUS_STALE
-    assert not any(shared.recorders[camera].messages for camera in shared.cameras)
-
-
-def test_the_objects_of_the_topic_guide_the_words_where_the_model_says_so(shared: Shared) -> None:
-    class Guided(GatedCaptioner):
-        def caption(self, image_bgr: Any, objects: Any = "not given") -> Any:
-            given.append(objects)
-            return super().caption(image_bgr)
-
-    given: list[Any] = []
-    captioner = Guided()
-    captioner.open()
-    shade = DetectedObject("shade", 3, 0.75, (0.0, 5.0, 40.0, 90.0))
-    shared.front.detections.add(Detections(10**9, "", (shade,)))
-    image = Image(**image_fields(30))
-    image.header.stamp.sec = 1
-    for guided in (False, True):
-        shared.worker.load(lambda: Model(captioner, None, guided_by_topic=guided))  # type: ignore[arg-type]  # noqa: B023
-        for camera in shared.cameras:
-            shared.worker.describe(camera, ReceivedImage(image, 0.0), max_age_s=0.0).result(20)
-    assert given == ["not given", "not given", (shade,), None]
+    received = shared.front.received(image)
+    record = shared.worker.describe(received, max_age_s=0.0)
+    assert (record.caption.text, record.camera) == ("shade 30", "front")
+    assert shared.worker.describe(received, max_age_s=1.0).status is CaptionStatus.STALE
+    assert not any(shared.messages.values())
 
 
 def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared.captioner.open()
-    timeout_s = 0.2
+    monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 0.2)
     go_on = threading.Event()
-    assert not shared.worker.problem(timeout_s)
-    monkeypatch.setattr(shared.front, "take", lambda: go_on.wait(20) and None)
+    assert not shared.worker.problem
+    monkeypatch.setattr(Publisher, "publish", lambda *given: go_on.wait(20))
     shared.put(shared.front, 1)
-    wait_for(lambda: shared.worker.problem(timeout_s) == "the thread that captions is stuck")
+    wait_for(lambda: shared.worker.problem == "the thread that captions is stuck")
     go_on.set()
-    wait_for(lambda: not shared.worker.problem(10.0))
+    monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 10.0)
+    wait_for(lambda: not shared.worker.problem)
 
 
-def test_loading_that_takes_long_is_no_problem(shared: Shared) -> None:
+def test_loading_that_takes_long_is_no_problem(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def load() -> Model:
@@ -330,29 +415,27 @@ def test_loading_that_takes_long_is_no_problem(shared: Shared) -> None:
         go_on.wait(20)
         return Model(shared.captioner, FakeCoverage())  # type: ignore[arg-type]
 
+    monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 0.01)
     loading = threading.Thread(target=lambda: shared.worker.load(load))
     loading.start()
     begun.wait(20)
-    timeout_s = 0.01
     for _ in range(10):
-        assert not shared.worker.problem(timeout_s)
-        time.sleep(2 * timeout_s)
+        assert not shared.worker.problem
+        time.sleep(0.02)
     go_on.set()
     loading.join()
 
 
-def test_closing_the_inputs_waits_for_the_detections_of_no_answer(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_the_inputs_ends_every_wait_for_detections(shared: Shared) -> None:
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
-    monkeypatch.setattr(type(shared.front.detection_input), "has_publisher", True)
+    shared.expect_detections(shared.front)
     shared.captioner.open()
-    for number in range(1, MAX_UNFINISHED + 1):
+    for number in range(1, 9):
         shared.put(shared.front, 10, stamp_s=number)
         wait_for(lambda: len(shared.captioner.begun) == number)  # noqa: B023 -- asked at once
     started_s = time.monotonic()
     shared.front.close_inputs()
     shared.worker.wait_until_idle()
-    shared.front.wait_until_idle()
+    shared.front.publisher.wait_until_idle()
     assert time.monotonic() - started_s < 5, "not ten seconds for each"
-    assert len(shared.texts(shared.front)) == MAX_UNFINISHED
+    assert len(shared.texts(shared.front)) == 8

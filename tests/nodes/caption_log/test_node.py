@@ -25,6 +25,8 @@ from std_msgs.msg import Header
 
 from smart_caption_ros import msg
 from smart_caption_ros.caption_messages import to_message
+from smart_caption_ros.nodes import diagnostics_publisher
+from smart_caption_ros.nodes.caption_log import search_service
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
 from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
 from smart_caption_ros.record import CaptionRecord
@@ -73,12 +75,13 @@ class FakeTf:
 @pytest.fixture
 def domain(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> LifecycleNode:
     """The node of the test, where tf2_ros is installed."""
+    monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
     monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)  # type: ignore[arg-type]
     return node
 
 
 def log_node(domain: LifecycleNode, path: Path, *ros_args: str, **given: Any) -> CaptionLogNode:
-    values = {"path": str(path), "diagnostic_period_s": 0.1, **given}
+    values = {"path": str(path), **given}
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     arguments = ["--ros-args", *ros_args]
     return CaptionLogNode(context=domain.context, parameter_overrides=overrides, namespace="robot7", cli_args=arguments)
@@ -101,8 +104,9 @@ def running(made: CaptionLogNode, domain: LifecycleNode) -> Iterator[CaptionLogN
 
 
 @pytest.fixture
-def logger(domain: LifecycleNode, tmp_path: Path) -> Iterator[CaptionLogNode]:
-    with running(log_node(domain, tmp_path / "log" / "captions.db", find_limit=2), domain) as made:
+def logger(domain: LifecycleNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CaptionLogNode]:
+    monkeypatch.setattr(search_service, "MAX_LIMIT", 2)
+    with running(log_node(domain, tmp_path / "log" / "captions.db"), domain) as made:
         yield made
 
 
@@ -145,7 +149,7 @@ def test_captions_are_written_with_their_place_and_found_by_the_service(
     (pose,) = {(c.pose.header.frame_id, c.pose.pose.position.x, c.has_pose) for c in near.captions}
     assert pose == ("map", 3.0, True)
     newest = find(limit=50)
-    assert [caption.header.stamp.sec - STAMP_S for caption in newest.captions] == [200, 60], "find_limit bounds it"
+    assert [caption.header.stamp.sec - STAMP_S for caption in newest.captions] == [200, 60], "there is an upper bound"
     first = newest.captions[0]
     assert (first.robot, first.camera.rpartition("/")[2], first.has_pose) == ("robot7", "front", False)
     assert first.text == caption_message(200).text

@@ -10,8 +10,8 @@ import rclpy
 from rclpy.context import Context
 from rclpy.lifecycle import LifecycleNode
 
-from smart_caption_ros.nodes.caption.outputs import Outputs
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption.publisher import Publisher
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.parameters import Parameters
 
@@ -35,10 +35,13 @@ def test_one_remapping_moves_all_topics_once(
     arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
     rclpy.init(args=arguments, context=context, domain_id=free_domain_id())
     node = LifecycleNode("talker", context=context)
-    outputs = Outputs(node, "robot/caption", Parameters(node, CAPTION_NODE_PARAMETERS))
+    publisher = Publisher(node, "", Parameters(node, CAPTION_NODE_PARAMETERS))
+    publisher.create_topics()
+    assert publisher.topic == caption
     published = {name for name, _ in node.get_publisher_names_and_types_by_node("talker", node.get_namespace())}
     assert {caption, f"{caption}/text", f"{caption}/image", f"{caption}/image/compressed"} <= published
     assert "/b" not in published
-    outputs.destroy()
+    publisher.destroy_topics()
+    publisher.close(10)
     node.destroy_node()
     context.try_shutdown()

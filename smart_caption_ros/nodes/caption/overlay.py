@@ -1,0 +1,111 @@
+"""The overlay of captions: the image with boxes, caption and named objects, drawn on a thread of its own."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.lifecycle import LifecyclePublisher
+from rclpy.node import Node
+from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import Header
+
+from smart_caption_ros.captioning import Caption
+from smart_caption_ros.detection.boxes import Box
+from smart_caption_ros.imaging.image_messages import encode_image
+from smart_caption_ros.imaging.pixels import shrink_image
+from smart_caption_ros.mailbox import Mailbox
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
+from smart_caption_ros.viewing import draw_overlay, encode_picture
+
+MAX_SIDE_PX = 1280
+"""Maximum length of the longer side; larger images are scaled down before they are drawn on, which is faster."""
+_JPEG_QUALITY = 80
+_LOG_PERIOD_S = 5.0
+
+
+class Overlay:
+    """Publishes on `<topic>/image` and `<topic>/image/compressed` while somebody subscribes."""
+
+    def __init__(
+        self, node: Node, topic: str, create_publisher: Callable[[type, str, int], LifecyclePublisher]
+    ) -> None:
+        """
+        Args:
+            node: the node.
+            topic: topic of the captions.
+            create_publisher: creates the publisher of a type, a topic and a depth.
+        """
+        self._node = node
+        self._image = create_publisher(Image, f"{topic}/image", 1)
+        self._jpeg = create_publisher(CompressedImage, f"{topic}/image/compressed", 1)
+        self.publishers = (self._image, self._jpeg)
+        self._undrawn: Mailbox[tuple[Header, CaptionRecord]] = Mailbox()
+        self._drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether one of the topics has a subscriber."""
+        return any(publisher.get_subscription_count() > 0 for publisher in self.publishers)
+
+    def publish(self, header: Header, record: CaptionRecord) -> None:
+        """Draw and publish a record with a caption and its image; the newest takes the place of one that waits."""
+        if self._undrawn.put((header, record)):
+            self._drawing.submit(self._draw_newest)
+
+    def wait_until_idle(self) -> None:
+        """Wait until no overlay is in progress."""
+        self._drawing.submit(lambda: None).result()
+
+    def close(self) -> None:
+        """End the thread that draws."""
+        self._undrawn.clear()
+        self._drawing.shutdown()
+
+    def _draw_newest(self) -> None:
+        waiting = self._undrawn.take()
+        if waiting is None:
+            return
+        try:
+            self._draw(*waiting[0])
+        except Exception as error:  # OpenCV, or a topic that was destroyed meanwhile
+            self._node.get_logger().error(f"cannot publish the overlay: {error}", throttle_duration_sec=_LOG_PERIOD_S)
+
+    def _draw(self, header: Header, record: CaptionRecord) -> None:
+        overlay_bgr = overlay_of(record)
+        if self._image.get_subscription_count():
+            self._image.publish(Image(header=header, **encode_image(overlay_bgr)))
+        if self._jpeg.get_subscription_count():
+            data = array.array("B", encode_picture(overlay_bgr, ".jpg", _JPEG_QUALITY))
+            self._jpeg.publish(CompressedImage(header=header, format="bgr8; jpeg compressed bgr8", data=data))
+
+
+def overlay_of(record: CaptionRecord) -> NDArray[np.uint8]:
+    """Draw the overlay of a record with a caption and its image, at the size at which it is sent."""
+    assert record.image is not None
+    status = "" if record.status is CaptionStatus.OK else record.status.value
+    title = ": ".join(filter(None, (record.camera, status)))
+    image_bgr = shrink_image(record.image.bgr(), MAX_SIDE_PX)
+    caption = _resized(record.caption, image_bgr.shape[1], image_bgr.shape[0])
+    overlay_bgr = draw_overlay(image_bgr, caption, title or None, record.grounding)
+    return shrink_image(overlay_bgr, MAX_SIDE_PX)  # the strip makes an upright image longer
+
+
+def _resized(caption: Caption, width: int, height: int) -> Caption:
+    """Return the caption of the image at another size."""
+    scale_x, scale_y = width / caption.image_size[0], height / caption.image_size[1]
+
+    def resized(box_xyxy: Box) -> Box:
+        x1, y1, x2, y2 = box_xyxy
+        return x1 * scale_x, y1 * scale_y, x2 * scale_x, y2 * scale_y
+
+    return replace(
+        caption,
+        words=tuple(replace(word, box_xyxy=resized(word.box_xyxy)) for word in caption.words),
+        objects=tuple(replace(item, box_xyxy=resized(item.box_xyxy)) for item in caption.objects),
+        image_size=(width, height),
+    )

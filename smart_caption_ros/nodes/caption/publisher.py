@@ -1,0 +1,288 @@
+"""The publisher of one camera of the caption node: adds evidence to its captions, publishes and counts them.
+
+It publishes on `<topic>` and `<topic>/text`, and while somebody subscribes on `<topic>/image` (:mod:`.overlay`), on
+`<topic>/detections` and on `<topic>/annotations`. A thread of each camera waits for the detections of its captions, so
+that neither the worker nor another camera waits for them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from std_msgs.msg import Header, String
+
+from smart_caption_ros import msg
+from smart_caption_ros.caption_messages import to_message
+from smart_caption_ros.captioning import DetectedObject
+from smart_caption_ros.grounding.text_filter import TextFilter
+from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.caption.annotations import to_annotations
+from smart_caption_ros.nodes.caption.detection_buffer import ExpectedDetections
+from smart_caption_ros.nodes.caption.detection_messages import to_vision
+from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin, collect_evidence
+from smart_caption_ros.nodes.caption.model import Model
+from smart_caption_ros.nodes.caption.overlay import Overlay
+from smart_caption_ros.nodes.caption.records import ReceivedImage
+from smart_caption_ros.nodes.caption.statistics import Statistics
+from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, status_of
+from smart_caption_ros.text import visible
+
+try:
+    import vision_msgs.msg as vision_msgs
+except ImportError:  # not part of the ROS 2 core
+    vision_msgs = None
+try:
+    import foxglove_msgs.msg as foxglove_msgs
+except ImportError:
+    foxglove_msgs = None
+
+MAX_IMAGES = 16
+"""Captions of a camera that keep their image for the overlay while they wait for their detections."""
+
+_LOG_PERIOD_S = 5.0
+
+
+class Publisher:
+    """Publishes what comes of the images of one camera.
+
+    Attributes:
+        name: name of the camera; empty for the only camera of a node.
+        topic: topic of the captions, after remapping.
+        statistics: counts its images, captions and detections.
+    """
+
+    def __init__(self, node: LifecycleNode, name: str, parameters: Parameters) -> None:
+        """Create the publisher without topics.
+
+        Args:
+            node: the node.
+            name: name of the camera, the namespace of its topics; empty for the only camera of a node.
+            parameters: the parameters of the node.
+        """
+        self.name = name
+        self._given_topic = f"{name}/caption" if name else "robot/caption"
+        self.topic: str = node.resolve_topic_name(self._given_topic)
+        self.statistics = Statistics()
+        self._node = node
+        self._parameters = parameters
+        self._texts = TextFilter()
+        self._publishers: dict[str, LifecyclePublisher] = {}
+        self._overlay: Overlay | None = None
+        self._submitted = self._completed = 0  # each counted on one thread
+        self._due_s: float | None = None
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="publisher")
+
+    @property
+    def in_work_s(self) -> float:
+        """How long the caption in progress has been in work beyond its wait for detections; 0 where there is none."""
+        due_s = self._due_s
+        return 0.0 if due_s is None else max(0.0, time.monotonic() - due_s)
+
+    def create_topics(self) -> None:
+        """Create lifecycle publishers, which the node activates and deactivates with itself."""
+        # The unremapped name: rclpy applies remappings when it creates the publisher.
+        self._publishers = {
+            "": self._create(Caption, self._given_topic),
+            "text": self._create(String, f"{self.topic}/text"),
+        }
+        if vision_msgs is not None:
+            self._publishers["detections"] = self._create(vision_msgs.Detection2DArray, f"{self.topic}/detections")
+        if foxglove_msgs is not None:
+            self._publishers["annotations"] = self._create(foxglove_msgs.ImageAnnotations, f"{self.topic}/annotations")
+        self._overlay = Overlay(self._node, self.topic, self._create)
+
+    def destroy_topics(self) -> None:
+        """End the thread that draws, and destroy the publishers."""
+        if self._overlay is not None:
+            self._overlay.close()
+            for publisher in (*self._publishers.values(), *self._overlay.publishers):
+                self._node.destroy_lifecycle_publisher(publisher)
+        self._publishers, self._overlay = {}, None
+
+    def wait_until_idle(self) -> None:
+        """Wait until all captions and overlays are published."""
+        self._executor.submit(lambda: None).result()
+        if self._overlay is not None:
+            self._overlay.wait_until_idle()
+
+    def forget(self) -> None:
+        """Publish the next text, whatever its meaning."""
+        self._texts.forget()
+
+    def close(self, timeout_s: float) -> bool:
+        """Publish the captions that are in work and end the threads; return whether they have ended in time."""
+        is_idle = bool(wait([self._executor.submit(lambda: None)], timeout_s).done)
+        self._executor.shutdown(wait=is_idle, cancel_futures=True)
+        if self._overlay is not None:
+            self._overlay.close()
+        return is_idle
+
+    def publish(self, image: ReceivedImage, record: CaptionRecord, model: Model | None) -> None:
+        """Publish what came of an image as soon as its detections are there, on the thread of the camera.
+
+        Args:
+            image: the image.
+            record: the record of its caption, without the detections of the topic and without nouns.
+            model: the model that captioned it; None while the node is unconfigured.
+
+        Raises:
+            RuntimeError: the thread was ended.
+        """
+        if self._overlay is None or not self._overlay.is_watched or self._submitted - self._completed >= MAX_IMAGES:
+            record = replace(record, image=None)
+        # Not the message itself, whose pixels would stay in memory during the wait.
+        given = (image.message.header, image.at_s, image.detections, record, model)
+        self._submitted += 1
+        self._executor.submit(self._complete_and_publish, *given)
+
+    def count_failure(self, reason: str) -> None:
+        """Count an image that could not be handed on as one with an error, and log the reason."""
+        self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+        self.statistics.count_answer(Caption.STATUS_ERROR, reason, latency_s=0.0, work_s=0.0)
+
+    def complete(
+        self, record: CaptionRecord, header: Header, detections: ExpectedDetections | None, model: Model | None
+    ) -> tuple[CaptionRecord, Caption]:
+        """Complete a record by :func:`complete_record`, count the evidence, and log what is wrong; never raises."""
+        min_confidence = self._parameters.values["min_confidence"]
+        record, message, evidence = complete_record(record, header, detections, model, min_confidence)
+        logger = self._node.get_logger()
+        if evidence is not None:
+            # Also after its publisher has gone: a detector that has stopped is reported.
+            is_expected = detections is not None and detections.are_expected
+            self.statistics.count_evidence(evidence, detections_expected=is_expected)
+            if evidence.coverage_error:
+                logger.error(evidence.coverage_error, throttle_duration_sec=_LOG_PERIOD_S)
+            elif is_expected and evidence.missing_reason:
+                objects = "no objects" if evidence.origin is ObjectOrigin.NONE else "objects of the node's own detector"
+                logger.warning(
+                    f"a caption goes out with {objects}: {evidence.missing_reason}",
+                    throttle_duration_sec=_LOG_PERIOD_S,
+                )
+        if record.status is CaptionStatus.ERROR:
+            logger.error(record.status_message, throttle_duration_sec=_LOG_PERIOD_S)
+        elif record.status is CaptionStatus.STALE:
+            logger.warning(record.status_message, throttle_duration_sec=_LOG_PERIOD_S)
+        return record, message
+
+    def _complete_and_publish(
+        self,
+        header: Header,
+        received_s: float,
+        detections: ExpectedDetections | None,
+        record: CaptionRecord,
+        model: Model | None,
+    ) -> None:
+        self._due_s = max(time.monotonic(), detections.until_s if detections is not None else 0.0)
+        has_detector = model is not None and model.captioner.detector is not None
+        own_objects = record.caption.objects if has_detector and record.caption.image_size[0] else None
+        try:
+            record, message = self.complete(record, header, detections, model)
+            self._publish(record, message, own_objects)
+            status, reason = message.status, message.status_message
+        except Exception as error:
+            status, reason = Caption.STATUS_ERROR, f"cannot publish the caption: {error_description(error)}"
+            self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
+        finally:
+            self._due_s = None
+            self._completed += 1
+        # Since its arrival where its age is unknown, or wrong because the camera's clock is ahead.
+        age_s = record.age_s
+        latency_s = time.monotonic() - received_s if age_s is None or age_s < 0 else age_s
+        self.statistics.count_answer(status, reason, latency_s=latency_s, work_s=record.caption.timing.total_s)
+
+    def _publish(self, record: CaptionRecord, message: Caption, own_objects: Sequence[DetectedObject] | None) -> None:
+        """Publish a record, its text if the status is OK, and what viewers draw while they subscribe.
+
+        With `text_on_change`, the text is published only if its meaning differs from that of the last one.
+        """
+        header = message.header
+        self._publishers[""].publish(message)
+        if record.status is CaptionStatus.OK:
+            nouns = record.grounding.nouns if record.grounding is not None else ()
+            is_new = self._texts.is_new(record.caption.text, [noun.lemma for noun in nouns])
+            if is_new or not self._parameters.values["text_on_change"]:
+                self._publishers["text"].publish(String(data=record.caption.text))
+        if own_objects is not None and self._is_watched("detections"):
+            self._publishers["detections"].publish(to_vision(own_objects, header, vision_msgs))
+        if self._is_watched("annotations"):
+            self._publishers["annotations"].publish(to_annotations(record, header, foxglove_msgs))
+        if self._overlay is not None and record.image is not None:
+            self._overlay.publish(header, record)
+
+    def _is_watched(self, name: str) -> bool:
+        return name in self._publishers and self._publishers[name].get_subscription_count() > 0
+
+    def _create(self, kind: type, topic: str, depth: int = 10) -> LifecyclePublisher:
+        return self._node.create_lifecycle_publisher(
+            kind,
+            topic,
+            # Reliable: RViz asks for it by default, and subscribers that ask for best effort match as well. A profile
+            # of each publisher, because rclpy writes the overrides into it.
+            QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE),
+            # A group of its own, because an event that arrives during the destruction blocks its group for ever.
+            callback_group=MutuallyExclusiveCallbackGroup(),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+
+
+def complete_record(
+    record: CaptionRecord,
+    header: Header,
+    detections: ExpectedDetections | None,
+    model: Model | None,
+    min_confidence: float,
+) -> tuple[CaptionRecord, Caption, Evidence | None]:
+    """Add objects, nouns and status to the record of a caption, and build its message; never raises.
+
+    Args:
+        record: the record of a caption; one of an image without a caption stays as it is.
+        header: header of the image.
+        detections: the detections of its image, which are waited for; None where there are none.
+        model: the model that captioned it.
+        min_confidence: captions below it get the status LOW_CONFIDENCE.
+
+    Returns:
+        The record, its message, and the evidence for its caption; None where the image has no caption.
+    """
+    if model is None or record.status in (CaptionStatus.STALE, CaptionStatus.ERROR):
+        return record, to_message(msg, record, header), None
+    try:
+        found, waited_s = None, 0.0
+        if detections is not None:
+            detections.wait()
+            waited_s = time.monotonic() - record.received_monotonic_s if detections.until_s else 0.0
+            found = detections.find()
+        evidence = collect_evidence(record.caption, model, found)
+        status, status_message = status_of(evidence.caption, min_confidence)
+        coverage_reason, coverage_message = evidence.coverage_reason
+        completed = replace(
+            record,
+            caption=evidence.caption,
+            status=status,
+            status_message=status_message,
+            grounding=evidence.grounding,
+            coverage_reason=coverage_reason,
+            coverage_message=coverage_message,
+            detection_wait_s=waited_s,
+        )
+        return completed, to_message(msg, completed, header), evidence
+    except Exception as error:
+        reason = f"the caption of this image cannot be published: {error_description(error)}"
+        kept = {name: getattr(record, name) for name in ("camera", "stamp_ns", "frame_id", "age_at_start_s", "dropped")}
+        total_s = record.caption.timing.total_s
+        record = CaptionRecord.without_caption(CaptionStatus.ERROR, reason, total_s=total_s, **kept)
+        return record, to_message(msg, record, header), None
+
+
+def error_description(error: Exception) -> str:
+    """Return the type and the message of an exception, shortened and on one line."""
+    return f"{type(error).__name__}: {visible(str(error))}"
