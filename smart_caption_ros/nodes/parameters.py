@@ -68,6 +68,7 @@ class ParameterSpec:
         choices: allowed strings; None allows any of at most :data:`MAX_STRING` characters.
         names_file: whether the node reads the file or folder of this name; such a parameter changes only at the start,
             unless `allow_file_changes` is set.
+        keywords: values of a parameter that names a file which stand for something else.
         pattern: regular expression that each string of a list has to match as a whole, and what that means: "a name".
     """
 
@@ -79,6 +80,7 @@ class ParameterSpec:
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
     names_file: bool = False
+    keywords: tuple[str, ...] = ()
     pattern: tuple[str, str] | None = None
 
     @property
@@ -219,7 +221,7 @@ class Parameters:
         error = spec.error_in(value)
         if error is not None or spec.value_of(value) == self.values[name]:
             return error
-        if spec.names_file and not self.values.get(ALLOW_FILE_CHANGES):
+        if spec.names_file and value not in spec.keywords and not self.values.get(ALLOW_FILE_CHANGES):
             return f"{name} names a file and changes only at the start, because {ALLOW_FILE_CHANGES} is false"
         if spec.changes is Changes.WHILE_UNCONFIGURED and self._is_configured():
             return f"{name} changes only while the node is unconfigured: deactivate it and clean it up"

@@ -215,7 +215,7 @@ def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(
     assert result.reason == "path must have at most 1024 characters, not 1000000"
 
 
-FILE = ParameterSpec("model", "", "Which file.", Changes.WHILE_UNCONFIGURED, names_file=True)
+FILE = ParameterSpec("model", "", "Which file.", Changes.WHILE_UNCONFIGURED, names_file=True, keywords=("own",))
 ALLOWED = ParameterSpec(ALLOW_FILE_CHANGES, False, "Whether.", Changes.ONLY_AT_START)
 
 
@@ -230,6 +230,7 @@ def test_a_parameter_that_names_a_file_is_fixed_at_the_start_unless_allowed(cont
     assert result.reason == "model names a file and changes only at the start, because allow_file_changes is false"
     assert not node.set_parameters([Parameter(ALLOW_FILE_CHANGES, value=True)])[0].successful, "nor can it be allowed"
     assert parameters.values["model"] == "/a.onnx"
+    assert node.set_parameters([Parameter("model", value="own")])[0].successful, "that names no file"
 
     trusting = node_with(context, allow_file_changes=True)
     configured = True

@@ -61,7 +61,7 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         Exception: something cannot be loaded; engines raise exceptions of any type.
     """
     detection_classes: Sequence[str] = ()
-    if values["detection_classes"] == COCO:
+    if values["detection_classes"].lower() == COCO:
         detection_classes = COCO_CLASSES
     elif values["detection_classes"]:
         listed = read_class_names(Path(values["detection_classes"]).expanduser())

@@ -121,6 +121,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "without a name out.",
         Changes.WHILE_UNCONFIGURED,
         names_file=True,
+        keywords=(COCO,),
     ),
     ParameterSpec(
         "coverage",
