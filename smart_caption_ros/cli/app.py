@@ -10,7 +10,6 @@ from smart_caption_ros.cli import (
     build_engine,
     bundle,
     coverage,
-    coverage_benchmark,
     demo,
     describe,
     doctor,
@@ -42,9 +41,9 @@ add_command(bundle_app, build_engine.build)
 app.add_typer(bundle_app, name="bundle")
 
 coverage_app = make_app(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)
-add_command(coverage_app, coverage_benchmark.acvr)
-add_command(coverage_app, coverage_benchmark.coco)
-add_command(coverage_app, coverage_benchmark.folder)
+add_command(coverage_app, coverage.acvr)
+add_command(coverage_app, coverage.coco)
+add_command(coverage_app, coverage.folder)
 add_command(coverage_app, coverage.score)
 app.add_typer(coverage_app, name="coverage")
 

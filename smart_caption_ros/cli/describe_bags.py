@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from smart_caption_ros.cli.options import start_workers
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
@@ -20,7 +21,6 @@ from smart_caption_ros.cli.terminal import (
     report_error,
     status,
 )
-from smart_caption_ros.cli.workers import start_workers
 from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:

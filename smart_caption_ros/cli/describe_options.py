@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from smart_caption_ros.cli.options import EngineOption, GuideOption, GuideStrengthOption, Option
-from smart_caption_ros.cli.workers import WorkerOptions
+from smart_caption_ros.cli.options import EngineOption, GuideOption, GuideStrengthOption, Option, WorkerOptions
 
 
 @dataclass(frozen=True)

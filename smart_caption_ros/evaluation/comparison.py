@@ -31,7 +31,7 @@ class BenchmarkFacts:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CoverageComparison:
     """Outcomes of one or more models or caption files.
 
     Attributes:

@@ -99,7 +99,7 @@ class GivenCaptions:
         return plain_number(sequence), plain_number(frame)
 
 
-class ModelCaptions:
+class BundleCaptions:
     """Captions of a bundle, cached on disk.
 
     The key of a cached caption is the manifest's sha256, which covers every file of the bundle, the engine and the

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,45 +15,26 @@ from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
 from smart_caption_ros.grounding.assignment import CoverageResult
 from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.viewing import encode_picture
+from smart_caption_ros.viewing.box_drawing import DrawnObject, draw_boxes
+from smart_caption_ros.viewing.colours import HIGHLIGHTS
 from smart_caption_ros.viewing.html_page import render_page
 
 PICTURE_WIDTH_PX = 560
-_LABEL_PX = 17  # height of the text in a picture of that width
+_TEXT_PX = 26
 _JPEG_QUALITY = 80
 _CLASSES_SHOWN = 40
 _NEAR_MISSES_SHOWN = 15
 # Distinguishable with colour vision deficiency (Okabe and Ito, 2008) and on photographs.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7a52cc", "#56b4e9", "#8c510a")
-# Of boxes, their labels and the nouns: bright, because dark text stands on them; as on the page of `serve`.
-_BOX_COLOURS = ("#62beff", "#ff9d5c", "#55d6a4", "#ff86be", "#bea6ff", "#f2d64b")
-_GREY = "#c3c6cb"
 _TEMPLATE = Path(__file__).resolve().parent / "templates" / "coverage_page.html"
 
 
-class BoxedObject(Protocol):
-    """An object of a frame; `smart_caption_ros.sources.ground_truth.GroundTruthObject` is one."""
-
-    @property
-    def class_name(self) -> str: ...
-    @property
-    def box_xyxy(self) -> tuple[float, float, float, float]: ...
-
-
 @dataclass(frozen=True)
-class Drawing:
-    """A rectangle and its label, in pixels of the drawn frame."""
+class _Scaled:
+    """An object in a picture that was made smaller."""
 
-    x: float
-    y: float
-    width: float
-    height: float
-    colour: str
-    label: str
-    """Empty if a larger object of the class has the label."""
-    label_x: float
-    label_y: float
-    """Baseline of the text."""
-    label_width: float
+    class_name: str
+    box_xyxy: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -73,8 +54,6 @@ class Picture:
     data_uri: str
     width: int
     height: int
-    label_px: float
-    drawings: tuple[Drawing, ...]
     caption: tuple[Span, ...]
     coverage: float
     noun_support: float | None
@@ -97,7 +76,7 @@ class Column:
 def picture(
     name: str,
     image_bgr: NDArray[np.uint8],
-    objects: Sequence[BoxedObject],
+    objects: Sequence[DrawnObject],
     caption: str,
     result: CoverageResult,
 ) -> Picture:
@@ -113,18 +92,18 @@ def picture(
     height, width = image_bgr.shape[:2]
     scale = min(1.0, PICTURE_WIDTH_PX / width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    jpeg = encode_picture(resize_image(image_bgr, size), ".jpg", _JPEG_QUALITY)
-    label_px = _LABEL_PX * size[0] / PICTURE_WIDTH_PX
+    picture_bgr = resize_image(image_bgr, size).copy()
     named = dict.fromkeys(match.class_name for match in result.support)
-    colours = {name: _BOX_COLOURS[number % len(_BOX_COLOURS)] for number, name in enumerate(named)}
+    colours = {name: HIGHLIGHTS[place % len(HIGHLIGHTS)] for place, name in enumerate(named)}
+    scaled = [_Scaled(target.class_name, tuple(scale * value for value in target.box_xyxy)) for target in objects]
+    draw_boxes(picture_bgr, (), scaled, colours, _TEXT_PX)
+    jpeg = encode_picture(picture_bgr, ".jpg", _JPEG_QUALITY)
     return Picture(
         name=name,
         data_uri="data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii"),
         width=size[0],
         height=size[1],
-        label_px=label_px,
-        drawings=_drawings(objects, colours, scale, size, label_px),
-        caption=_spans(caption, result, colours),
+        caption=_spans(caption, result, {name: "#{:02x}{:02x}{:02x}".format(*rgb) for name, rgb in colours.items()}),
         coverage=result.coverage or 0.0,
         noun_support=result.noun_support,
         missed=result.missed_classes,
@@ -155,49 +134,7 @@ def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column
         classes=_class_rows(columns, colours),
         near_misses=_NEAR_MISSES_SHOWN,
         classes_shown=_CLASSES_SHOWN,
-        grey=_GREY,
     )
-
-
-def _drawings(
-    objects: Sequence[BoxedObject],
-    colours: Mapping[str, str],
-    scale: float,
-    size: tuple[int, int],
-    label_px: float,
-) -> tuple[Drawing, ...]:
-    """Lay out the rectangles: named objects over the others, then smaller ones over larger ones."""
-
-    def area(target: BoxedObject) -> float:
-        left, top, right, bottom = target.box_xyxy
-        return (right - left) * (bottom - top)
-
-    labelled: set[str] = set()
-    taken: list[tuple[float, float, float]] = []
-    drawings = []
-    for target in sorted(objects, key=lambda target: (target.class_name in colours, -area(target))):
-        left, top, right, bottom = (scale * value for value in target.box_xyxy)
-        label = "" if target.class_name in labelled else target.class_name
-        labelled.add(target.class_name)
-        # An estimate: the font is the browser's.
-        length = 0.62 * label_px * len(label)
-        x = max(min(left + label_px / 4, size[0] - length), 0.0)
-        lines = [top - 0.3 * label_px, top + label_px, bottom - 0.35 * label_px, bottom + label_px]
-        inside = [y for y in lines if label_px <= y <= size[1] - 2] or [min(max(lines[0], label_px), size[1] - 2)]
-        free = (
-            y
-            for y in inside
-            if not any(
-                abs(y - other_y) < label_px and x < other_x + other_length and other_x < x + length
-                for other_x, other_y, other_length in taken
-            )
-        )
-        y = next(free, inside[0])
-        if label:
-            taken.append((x, y, length))
-        colour = colours.get(target.class_name, _GREY)
-        drawings.append(Drawing(left, top, right - left, bottom - top, colour, label, x, y, length))
-    return tuple(drawings)
 
 
 def _spans(caption: str, result: CoverageResult, colours: Mapping[str, str]) -> tuple[Span, ...]:

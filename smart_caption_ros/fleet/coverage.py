@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smart_caption_ros.bags.message_captioner import ModelSettings
-from smart_caption_ros.evaluation.coverage_benchmark import ModelCaptions, model_key
+from smart_caption_ros.evaluation.coverage_benchmark import BundleCaptions, model_key
 from smart_caption_ros.fleet.loading import loaded_captioner
 from smart_caption_ros.fleet.workers import Workers, run_all
 from smart_caption_ros.imaging import ImageError, read_image
@@ -44,7 +44,7 @@ class CaptionImages:
 def caption_ahead(
     frames: GroundTruth,
     every: int,
-    captions: ModelCaptions,
+    captions: BundleCaptions,
     model: ModelSettings,
     workers: Workers,
     retries: int,
@@ -86,7 +86,7 @@ def caption_ahead(
     return made, failures
 
 
-def _shards(frames: GroundTruth, every: int, captions: ModelCaptions, model: ModelSettings) -> Iterator[CaptionImages]:
+def _shards(frames: GroundTruth, every: int, captions: BundleCaptions, model: ModelSettings) -> Iterator[CaptionImages]:
     for sequence in frames.lengths:
         paths = [frame.image_path.absolute() for frame in frames.sequence_frames(sequence, every)]
         paths = [path for path in paths if captions.lacks(path)]

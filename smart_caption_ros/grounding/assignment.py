@@ -39,7 +39,7 @@ class CoverageOptions:
 
 
 @dataclass(frozen=True)
-class Match:
+class NounMatch:
     """A noun and a class: the one it was assigned to, or the one it names."""
 
     noun: Noun
@@ -60,9 +60,9 @@ class CoverageResult:
     noun_support: float | None
     """Share of the caption's distinct nouns that name a class, in [0, 1] (of all nouns with ``class_counts``); None
     without nouns."""
-    matches: tuple[Match, ...]
+    matches: tuple[NounMatch, ...]
     """The optimal assignment, in the order of the classes, without pairs of profit 0."""
-    support: tuple[Match, ...]
+    support: tuple[NounMatch, ...]
     """Every noun that names a class, with that class; several nouns may name one class."""
     nouns: tuple[Noun, ...]
     """All nouns of the caption, in order, repeated ones included."""
@@ -130,14 +130,15 @@ def evaluate(
     pairs = best_assignment(profits)
     assigned = {column: row for row, column in pairs}
     matches = [
-        Match(counted_nouns[column], names[row], classes[row][0], float(profits[row, column])) for row, column in pairs
+        NounMatch(counted_nouns[column], names[row], classes[row][0], float(profits[row, column]))
+        for row, column in pairs
     ]
     named = [
         named_class(noun, names, similarities[:, column], assigned.get(column), options.support_similarity, words)
         for column, noun in enumerate(counted_nouns)
     ]
     support = [
-        Match(noun, names[row], classes[row][0], float(similarities[row, column]))
+        NounMatch(noun, names[row], classes[row][0], float(similarities[row, column]))
         for column, (noun, row) in enumerate(zip(counted_nouns, named, strict=True))
         if row is not None
     ]

@@ -237,37 +237,32 @@ def _check_ros() -> list[Check]:
     if find_spec("rclpy") is None:
         return [Check("rclpy", Status.ABSENT, "not installed: all but the nodes and the demo works", _GET_ROS)]
     rclpy = Check("rclpy", Status.OK, _installed_version("rclpy"))
-    environment = _ros_environment()
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "smart_caption_ros.nodes.self_check"],
-            capture_output=True,
-            text=True,
-            timeout=_ROS_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        found = f"making a node took more than {_ROS_TIMEOUT_S} s"
-        return [rclpy, environment, Check("middleware", Status.BROKEN, found, _middleware_remedy())]
-    last_line = (done.stdout.strip().splitlines() or [""])[-1]
-    if not last_line.startswith("{"):
-        # The middleware aborted the process; its last line on stderr is the only information.
-        found = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
-        return [rclpy, environment, Check("middleware", Status.BROKEN, found.strip(), _middleware_remedy())]
-    report: dict[str, str] = json.loads(last_line)
+    report = _make_node()
     failed, error = report.get("failed"), report.get("error", "")
     if failed == "rclpy":
-        broken = Check("rclpy", Status.BROKEN, f"cannot be imported: {error}", _GET_ROS)
-        return [broken, environment]
+        return [Check("rclpy", Status.BROKEN, f"cannot be imported: {error}", _GET_ROS), _ros_environment()]
     if failed == "middleware":
-        return [rclpy, environment, Check("middleware", Status.BROKEN, error, _middleware_remedy())]
+        return [rclpy, _ros_environment(), Check("middleware", Status.BROKEN, error, _middleware_remedy())]
     middleware = Check("middleware", Status.OK, f"{report['middleware']}, a node was made")
+    messages = Check("messages", Status.OK, "smart_caption_ros/Caption can be published")
     if failed == "messages":
         remedy = "install the package where rclpy is: pip install . in the checkout, or colcon build"
         messages = Check("messages", Status.BROKEN, error, remedy)
-    else:
-        messages = Check("messages", Status.OK, "smart_caption_ros/Caption can be published")
-    return [rclpy, environment, middleware, messages]
+    return [rclpy, _ros_environment(), middleware, messages]
+
+
+def _make_node() -> dict[str, str]:
+    """Make a node in a process of its own, which a middleware may abort; return what failed, if anything did."""
+    command = [sys.executable, "-m", "smart_caption_ros.nodes.self_check"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_ROS_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": "middleware", "error": f"making a node took more than {_ROS_TIMEOUT_S} s"}
+    last_line = (done.stdout.strip().splitlines() or [""])[-1]
+    if last_line.startswith("{"):
+        return dict(json.loads(last_line))
+    said = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
+    return {"failed": "middleware", "error": said.strip()}
 
 
 def _ros_environment() -> Check:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import cv2
 import numpy as np
@@ -14,11 +14,19 @@ from smart_caption_ros.viewing.colours import DARK, UNNAMED_OBJECT, WHITE, Rgb, 
 from smart_caption_ros.viewing.styled_words import StyledWord
 from smart_caption_ros.viewing.text import label, printable
 
-if TYPE_CHECKING:
-    from smart_caption_ros.captioning import DetectedObject
-
 Corners = tuple[int, int, int, int]
 """Left, top, right, bottom in whole pixels; right and bottom are exclusive."""
+
+
+class DrawnObject(Protocol):
+    """A detected or a labelled object."""
+
+    @property
+    def class_name(self) -> str: ...
+    @property
+    def box_xyxy(self) -> Sequence[float]:
+        """Left, top, right, bottom in pixels."""
+
 
 Label = tuple[Corners, NDArray[np.uint8]]
 """The box that a label belongs to, and its pixels."""
@@ -27,7 +35,7 @@ Label = tuple[Corners, NDArray[np.uint8]]
 def draw_boxes(
     picture: NDArray[np.uint8],
     words: Sequence[StyledWord],
-    objects: Sequence[DetectedObject],
+    objects: Sequence[DrawnObject],
     colours: dict[str, Rgb] | None,
     text_size: int,
 ) -> None:
@@ -36,7 +44,7 @@ def draw_boxes(
     Args:
         picture: uint8 (H, W, 3) BGR; drawn upon.
         words: those with a box have it drawn.
-        objects: all of them are drawn.
+        objects: all of them are drawn, with their scores if they have any.
         colours: colour of each class that the caption names; None where that is unknown.
         text_size: letter height of the caption in pixels; the labels are about half as high.
     """
@@ -54,7 +62,7 @@ def draw_boxes(
 
 def _draw_objects(
     picture: NDArray[np.uint8],
-    objects: Sequence[DetectedObject],
+    objects: Sequence[DrawnObject],
     colours: dict[str, Rgb] | None,
     size: int,
     thickness: int,
@@ -65,11 +73,12 @@ def _draw_objects(
     labels: list[Label] = []
     optional_labels: list[Label] = []
     # Later frames lie on top: named objects over the others, high scores over low ones.
-    for item in sorted(objects, key=lambda item: (item.class_name in named, item.score)):
+    for item in sorted(objects, key=lambda item: (item.class_name in named, _score(item) or 0.0)):
         corners = _pixels(item.box_xyxy, width, height)
         if corners is None:
             continue
-        text = f"{printable(item.class_name)} {item.score:.2f}"
+        score = _score(item)
+        text = printable(item.class_name) if score is None else f"{printable(item.class_name)} {score:.2f}"
         if item.class_name in named:
             _frame(picture, corners, named[item.class_name], thickness)
             labels.insert(0, (corners, label(text, size, DARK, named[item.class_name])))
@@ -78,6 +87,11 @@ def _draw_objects(
             _frame(picture, corners, colour, max(1, thickness - 1))
             optional_labels.insert(0, (corners, label(text, size, colour, DARK)))
     return labels, optional_labels
+
+
+def _score(item: DrawnObject) -> float | None:
+    """Return the score of a detected object; None for a labelled one."""
+    return getattr(item, "score", None)
 
 
 def _draw_words(picture: NDArray[np.uint8], words: Sequence[StyledWord], size: int, thickness: int) -> list[Label]:

@@ -3,11 +3,7 @@
 import json
 import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +117,6 @@ def test_the_table_shows_sequences_all_and_what_was_missed(root: Path, captions:
     assert "laptop 1 1" in rows
     assert "laptop table 1 0.280" in rows
     assert result.stderr == ""
-
-
-def test_every_second_frame(root: Path, captions: Path, vectors: Path) -> None:
-    content = figures("acvr", root, "--captions", captions, "--word-vectors", vectors, "--every", "2")
-    assert content["scored_frames"] == 2
-    assert content["coverage"]["0.01"] == pytest.approx((0.98 + 0.96) / 2, abs=1e-6)
-    assert content["every"] == 2
 
 
 def test_several_files_of_captions_are_set_side_by_side(root: Path, captions: Path, tmp_path: Path) -> None:
@@ -249,16 +238,6 @@ def test_the_detector_looks_at_each_photograph_once(tmp_path: Path) -> None:
     assert sorted(looked) == [0, 10, 20]
 
 
-def test_the_report_shows_the_frames(root: Path, captions: Path, vectors: Path, tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    result = run("acvr", root, "--captions", captions, "--word-vectors", vectors, "--html", page)
-    assert result.exit_code == 0
-    text = page.read_text()
-    assert text.count("data:image/jpeg;base64,") == 3  # each of the frames that count, and none twice
-    assert "0.740" in text
-    assert not list(tmp_path.glob("*.unfinished"))
-
-
 # --- what is refused, and what is left out -------------------------------------------------------------
 
 
@@ -373,40 +352,6 @@ def test_a_changed_image_is_captioned_again(tiny_bundle: Path, tmp_path: Path) -
     run(*command)
     os.utime(tmp_path / "root" / "000000" / "rgb_000012.png", ns=(1, 1))
     assert "tiny: 1 captions were kept" in run(*command).stderr
-
-
-def test_an_image_that_turns_out_damaged_is_counted(tiny_bundle: Path, tmp_path: Path) -> None:
-    write_rooms(tmp_path / "root")
-    image = tmp_path / "root" / "000000" / "rgb_000000.png"
-    image.write_bytes(image.read_bytes()[:200])  # the head, with the size, is whole
-    result = run("acvr", tmp_path / "root" / "000000", "--every", "4", "--bundle", tiny_bundle)
-    assert result.exit_code == 0
-    assert "frames whose image cannot be read: 1 (the first: 000000/000000)" in result.stderr
-
-
-def test_a_run_that_was_killed_goes_on_where_it_was(tiny_bundle: Path, tmp_path: Path, cache: Path) -> None:
-    write_rooms(tmp_path / "root")
-    command = ["coverage", "acvr", str(tmp_path / "root"), "--bundle", str(tiny_bundle)]
-    slow = (
-        "import sys, time\n"
-        "from smart_caption_ros.captioning import Captioner\n"
-        "from smart_caption_ros.cli import main\n"
-        "caption = Captioner.caption\n"
-        "Captioner.caption = lambda self, image: (time.sleep(0.15), caption(self, image))[1]\n"
-        "main()"
-    )
-    running = subprocess.Popen([sys.executable, "-c", slow, *command], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while len(kept_texts(cache / "captions.sqlite")) < 4 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    running.send_signal(signal.SIGKILL)
-    assert running.wait() == -signal.SIGKILL
-    kept = len(kept_texts(cache / "captions.sqlite"))
-    assert 4 <= kept < 16
-    resumed = run(*command[1:], "--json", tmp_path / "resumed.json")
-    assert f"tiny: {kept} captions were kept from an earlier run" in resumed.stderr
-    run(*command[1:], "--json", tmp_path / "whole.json", "--keep", tmp_path / "other.sqlite")
-    assert json.loads((tmp_path / "resumed.json").read_text()) == json.loads((tmp_path / "whole.json").read_text())
 
 
 def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(

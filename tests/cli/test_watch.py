@@ -69,14 +69,6 @@ def test_bad_input_is_one_sentence(run: Run, pictures: Path, arguments: list[str
         assert result.stderr.count("\n") == 1
 
 
-def test_a_broken_bundle_is_one_sentence(run: Run, pictures: Path, bundle_copy: Path) -> None:
-    (bundle_copy / "manifest.json").write_text("{")
-    result = run("watch", "--source", pictures, "--bundle", bundle_copy)
-    assert result.exit_code == 1
-    assert result.stderr.count("\n") == 1
-    assert "manifest.json" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [("rclpy", "without --source needs ROS 2"), ("smart_caption_ros.msg", "needs the messages of this")],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.evaluation.caption_cache import CaptionCache, CaptionCacheError, default_caption_cache_path
+from smart_caption_ros.evaluation.caption_cache import CaptionCache, CaptionCacheError
 
 
 def test_a_caption_belongs_to_its_model_and_image(tmp_path: Path) -> None:
@@ -53,8 +53,3 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         CaptionCache(tmp_path / "notes.txt")
     with pytest.raises(CaptionCacheError, match="captions cannot be kept there"):
         CaptionCache(tmp_path / "notes.txt" / "captions.sqlite")
-
-
-def test_the_default_is_in_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_caption_cache_path() == tmp_path / "smart_caption_ros" / "captions.sqlite"

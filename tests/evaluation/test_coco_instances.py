@@ -49,13 +49,6 @@ def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
     assert not data.issues
 
 
-def test_several_files_are_several_sequences(tmp_path: Path) -> None:
-    paths = [written(tmp_path, content(), name) for name in ("b.json", "a.json")]
-    data = CocoInstances(paths, tmp_path)
-    assert data.lengths == {"b": 2, "a": 2}
-    assert [frame.name for frame in data.frames(2)] == ["b/7", "a/7"]
-
-
 def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
     instances = content()
     instances["images"] += [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, Column, Picture, coverage_page, picture
 from smart_caption_ros.evaluation.report import CoverageReport, CoverageTally
@@ -43,7 +44,7 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, {name: value or "" for name, value in attrs}))
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "img"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -60,6 +61,11 @@ class Elements(HTMLParser):
 def drawn(coverage: NounCoverage) -> Picture:
     image = np.zeros((120, 200, 3), np.uint8)
     return picture("000000/000007", image, OBJECTS, CAPTION, coverage.score(CAPTION, ["cup", "couch", "cup"]))
+
+
+def pixels_of(drawn: Picture) -> NDArray[np.uint8]:
+    data = np.frombuffer(base64.b64decode(drawn.data_uri.split(",")[1]), np.uint8)
+    return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)
 
 
 def report_of(coverage: NounCoverage, captions: Sequence[str]) -> CoverageReport:
@@ -92,21 +98,14 @@ def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
     noun = next(span for span in drawn.caption if span.colour)
     assert (noun.text, noun.note) == ("cup", "cup, similarity 1.00")
     assert "".join(span.text for span in drawn.caption) == CAPTION
-    colours = {(drawing.x, drawing.y): drawing.colour for drawing in drawn.drawings}
-    assert colours[(10, 60)] == colours[(100, 40)] == noun.colour
-    assert colours[(80, 20)] != noun.colour
     elements = Elements(coverage_page("t", {}, [column(coverage, "a", [drawn])]))
     assert elements.all("u", style=f"background: {noun.colour}")
-    assert len(elements.all("rect", stroke=colours[(80, 20)])) == 2  # among the best and among the worst
+    pixels = pixels_of(drawn)
+    for left, _, right, bottom in (found.box_xyxy for found in OBJECTS):
+        edge = pixels[int(bottom) - 4 : int(bottom), int(left + right) // 2].astype(int)
+        is_coloured = (edge.max(axis=1) - edge.min(axis=1)).max() > 30
+        assert is_coloured == (left != 80), "the couch is grey"
     assert drawn.missed == ("couch",)
-
-
-def test_a_class_has_one_label_on_its_largest_object_inside_the_picture(drawn: Picture) -> None:
-    labels = [drawing for drawing in drawn.drawings if drawing.label]
-    assert sorted(drawing.label for drawing in labels) == ["couch", "cup"]
-    cup = next(drawing for drawing in labels if drawing.label == "cup")
-    assert (cup.x, cup.y) == (10, 60)
-    assert all(0 < drawing.label_y < drawn.height for drawing in labels)
 
 
 def test_captions_and_names_are_text_and_no_markup(coverage: NounCoverage, drawn: Picture) -> None:
@@ -123,11 +122,9 @@ def test_pictures_are_no_wider_than_they_are_shown(coverage: NounCoverage, width
     image = np.full((1000, width, 3), (10, 200, 90), np.uint8)
     box = (0.0, 0.0, width / 2, 1000.0)
     made = picture("0/0", image, [Boxed("cup", box)], "a cup", coverage.score("a cup", ["cup"]))
-    data = np.frombuffer(base64.b64decode(made.data_uri.split(",")[1]), np.uint8)
-    decoded = cv2.imdecode(data, cv2.IMREAD_COLOR)
+    decoded = pixels_of(made)
     assert decoded.shape == (made.height, made.width, 3) == (round(1000 * shown / width), shown, 3)
-    assert np.abs(decoded.astype(int) - (10, 200, 90)).max() < 8
-    assert made.drawings[0].width == pytest.approx(shown / 2)
+    assert np.abs(decoded[:, shown * 3 // 4 :].astype(int) - (10, 200, 90)).max() < 8
 
 
 def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage: NounCoverage) -> None:

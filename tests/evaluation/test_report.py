@@ -116,13 +116,6 @@ def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCover
     }
 
 
-def test_nothing_scored_has_no_figures(coverage: NounCoverage) -> None:
-    content = CoverageTally(coverage).report().to_json()
-    assert content["coverage"] == {"0.01": None, "0.03": None, "0.05": None, "0.1": None}
-    assert content["frames"] == {"0.01": 0, "0.03": 0, "0.05": 0, "0.1": 0}
-    assert (content["noun_support"], content["sequences"], content["classes"]) == (None, {}, {})
-
-
 def test_small_objects_support_nouns_and_unknown_words_are_counted(coverage: NounCoverage) -> None:
     tally = CoverageTally(coverage)
     tally.add("000000", "two giraffes and a cup", [Target("cup", 0.001), Target("giraffe", 0.001)])

@@ -56,15 +56,6 @@ def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Pa
     assert [frame.objects[0].class_name for frame in data.frames(2) if frame.objects] == ["chair", "dining table"]
 
 
-def test_background_and_what_is_below_the_score_are_no_objects(root: Path, tmp_path: Path) -> None:
-    lists = [[detection(0, 0.9), detection(1, 0.49), detection(1, 0.5)], [], []]
-    path = written(tmp_path / "found" / "000000.json", lists)
-    (frame, *_) = DetectedFrames(AcvrSequences(root / "000000", objects=False), path).frames()
-    assert len(frame.objects) == 1
-    (frame, *_) = DetectedFrames(AcvrSequences(root / "000000", objects=False), path, 0.4).frames()
-    assert len(frame.objects) == 2
-
-
 def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) -> None:
     (root / "000000" / "rgb_000000.png").unlink()
     path = written(tmp_path / "any name.json", [[detection(1, 0.9)], [detection(2, 0.9)], []])
@@ -116,11 +107,3 @@ def test_files_that_are_no_submission_of_the_sequence_are_refused(
     (tmp_path / "000000.json").write_text(content)
     with pytest.raises(SourceError, match=sentence):
         DetectedFrames(AcvrSequences(root, objects=False), tmp_path / "000000.json")
-
-
-def test_detections_of_other_sequences_are_refused(root: Path, tmp_path: Path) -> None:
-    frames = AcvrSequences(root, objects=False)
-    with pytest.raises(SourceError, match="nowhere: no such file or folder of detections"):
-        DetectedFrames(frames, tmp_path / "nowhere")
-    with pytest.raises(SourceError, match=r"expected <sequence>\.json for one of 000000, 000001"):
-        DetectedFrames(frames, written(tmp_path / "000002.json", [[], [], []]))

@@ -73,16 +73,6 @@ def test_worker_processes_that_die_are_replaced(tmp_path: Path, two_workers: Loc
     assert len(multiprocessing.active_children()) <= two_workers.capacity
 
 
-def test_an_idle_worker_that_was_killed_costs_nothing(two_workers: LocalWorkers) -> None:
-    assert two_workers.submit(Square(1)).result() == Attempt(1)
-    (idle,) = multiprocessing.active_children()
-    idle.kill()
-    idle.join()
-    time.sleep(0.2)  # the pool notices it on a thread of its own
-    ended = {work.number: result for work, result in run_all([Square(2), Square(3)], two_workers, retries=0)}
-    assert ended == {2: Attempt(4), 3: Attempt(9)}
-
-
 MAIN = """
 import multiprocessing, os, signal
 from smart_caption_ros.fleet.workers import LocalWorkers

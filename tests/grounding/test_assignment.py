@@ -33,18 +33,6 @@ def test_no_assignment_is_better_than_the_one_found(profits: np.ndarray) -> None
     assert sum(profits[pair] for pair in pairs) == pytest.approx(brute_force(profits))
 
 
-@given(PROFITS)
-def test_nothing_is_assigned_twice_nor_without_profit(profits: np.ndarray) -> None:
-    pairs = best_assignment(profits)
-    assert all(profits[pair] > 0 for pair in pairs)
-    for side in zip(*pairs, strict=True):
-        assert len(set(side)) == len(side)
-
-
-def test_taking_the_best_pair_first_would_be_worse_here() -> None:
-    assert best_assignment(np.array([[0.9, 0.8], [0.8, 0.1]])) == [(0, 1), (1, 0)]
-
-
 @pytest.mark.parametrize("name", ["minimum_similarity", "support_similarity"])
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_a_similarity_outside_its_range_is_refused(name: str, value: float) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from smart_caption_ros.grounding import CoverageError, NounCoverage
-from smart_caption_ros.grounding.nouns import NounFinder, default_pipeline_path
+from smart_caption_ros.grounding.nouns import NounFinder
 
 ANNOTATED = Path(__file__).with_name("annotated_captions.txt")
 
@@ -50,20 +50,6 @@ def test_nouns_come_in_order_with_their_places(finder: NounFinder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plural", "singular"),
-    [
-        ("knives", "knife"), ("glasses", "glass"), ("children", "child"), ("people", "person"), ("buses", "bus"),
-        ("sandwiches", "sandwich"), ("mice", "mouse"), ("benches", "bench"), ("couches", "couch"), ("boxes", "box"),
-        ("teddies", "teddy"), ("women", "woman"), ("vases", "vase"), ("scissors", "scissors"), ("bus", "bus"),
-        ("dress", "dress"), ("toothbrushes", "toothbrush"), ("sheep", "sheep"), ("ponies", "pony"), ("shoes", "shoe"),
-    ],
-)  # fmt: skip
-def test_plurals_are_lemmatised_and_singulars_are_left_alone(finder: NounFinder, plural: str, singular: str) -> None:
-    (noun,) = (noun for noun in finder.nouns(f"the {plural} in the kitchen") if noun.text == plural)
-    assert noun.lemma == singular
-
-
-@pytest.mark.parametrize(
     ("caption", "lemmas"),
     [
         ("two wine glasses on a dining table", ["wine glass", "dining table"]),
@@ -76,16 +62,6 @@ def test_plurals_are_lemmatised_and_singulars_are_left_alone(finder: NounFinder,
 )
 def test_compounds_of_the_class_list_are_one_noun(finder: NounFinder, caption: str, lemmas: list[str]) -> None:
     assert [noun.lemma for noun in finder.nouns(caption)] == lemmas
-
-
-def test_the_class_list_says_what_is_a_compound() -> None:
-    caption = "a wine glass on a coffee table"
-    assert [n.lemma for n in NounFinder.load(class_names=()).nouns(caption)] == ["wine", "glass", "coffee", "table"]
-    assert [n.lemma for n in NounFinder.load(class_names=["coffee_table"]).nouns(caption)] == [
-        "wine",
-        "glass",
-        "coffee table",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -159,21 +135,6 @@ def test_a_colour_is_no_object(finder: NounFinder, caption: str) -> None:
     assert "orange" not in [noun.lemma for noun in finder.nouns(caption)]
 
 
-def test_other_colours_count_where_they_are_classes() -> None:
-    finder = NounFinder.load(class_names=["gold", "turquoise"])
-    assert [noun.lemma for noun in finder.nouns("a turquoise on a gold ring")] == ["turquoise", "ring"]
-
-
-def test_capitals_make_no_difference(finder: NounFinder) -> None:
-    lower = "a dog jumps over a fence"
-    assert [n.lemma for n in finder.nouns(lower.upper())] == [n.lemma for n in finder.nouns(lower)] == ["dog", "fence"]
-
-
-@pytest.mark.parametrize("caption", ["", "   ", ".", "is standing", "12 %", "\n"])
-def test_a_caption_without_nouns_has_none(finder: NounFinder, caption: str) -> None:
-    assert finder.nouns(caption) == ()
-
-
 def test_a_pipeline_that_is_not_there_is_refused_in_a_sentence() -> None:
     with pytest.raises(CoverageError, match=r"'xx_nothing_sm' cannot be loaded .* download xx_nothing_sm"):
         NounFinder.load("xx_nothing_sm")
@@ -187,21 +148,11 @@ def test_a_pipeline_without_a_tagger_is_refused(tmp_path: Path) -> None:
         NounFinder.load(tmp_path / "blank")
 
 
-def test_the_pipeline_that_ships_is_small_and_holds_no_pickle() -> None:
-    files = [path for path in default_pipeline_path().rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 8e6
-    for path in files:
-        content = path.read_bytes()
-        assert not (
-            content[:1] == b"\x80" and content[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and content[-1:] == b"."
-        )
-
-
 def test_the_pipeline_that_ships_loads_no_torch_and_torch_can_be_imported_afterwards() -> None:
     code = (
         "import sys, importlib.util; from smart_caption_ros.grounding.nouns import NounFinder; "
         "assert NounFinder.load().nouns('a dog')[0].lemma == 'dog'; "
-        "print(sorted(name for name in sys.modules if name.split('.')[0] == 'torch')); "
+        "print(sorted({'torch', 'spacy.cli'} & set(sys.modules))); "
         "importlib.util.find_spec('torch')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

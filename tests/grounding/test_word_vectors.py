@@ -32,16 +32,6 @@ def test_the_table_that_ships_knows_objects_and_their_likeness() -> None:
         assert vectors.mean(name.split()) is not None, name
 
 
-def test_the_table_that_ships_is_the_published_vectors(data_dir: Path) -> None:
-    vectors = WordVectors.load()
-    for line in (data_dir / "glove" / "glove.6B.50d.merged.txt").read_text().splitlines()[::50]:
-        word, *numbers = line.split(" ")
-        if word in vectors:
-            mean = vectors.mean([word])
-            assert mean is not None
-            np.testing.assert_allclose(mean, np.array(numbers, np.float32), rtol=1e-3, atol=1e-4)
-
-
 def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_vectors: Path, cache: Path) -> None:
     first = WordVectors.load(example_vectors)
     before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
@@ -62,24 +52,11 @@ def test_a_changed_text_file_is_converted_again(example_vectors: Path) -> None:
     assert (len(vectors), vectors.dimension, "cup" in vectors) == (1, 3, False)
 
 
-def test_two_files_of_one_name_have_conversions_of_their_own(example_vectors: Path) -> None:
-    other = example_vectors.parent / "other" / example_vectors.name
-    other.parent.mkdir()
-    other.write_text("chair 1 2 3\n")
-    assert [len(WordVectors.load(path)) for path in (example_vectors, other, example_vectors)] == [6, 1, 6]
-
-
 def test_a_cache_that_cannot_be_written_is_named(example_vectors: Path, cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text("a file where the folder should be")
     with pytest.raises(CoverageError, match=r"cannot be kept in .*word_vectors"):
         WordVectors.load(example_vectors)
-
-
-def test_a_mean_takes_the_words_that_are_known(example_vectors: Path) -> None:
-    vectors = WordVectors.load(example_vectors)
-    np.testing.assert_array_equal(vectors.mean(["unheard", "cup"]), np.float32([0, 1]))
-    assert vectors.mean(["unheard"]) is None
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,6 @@ def test_pictures_of_one_size_lie_in_order_on_a_grid() -> None:
     assert {(right - left, bottom - top) for left, top, right, bottom in boxes} == {(100, 60)}
 
 
-def test_the_number_of_columns_can_be_given() -> None:
-    sheet = contact_sheet([plain(number, 60, 100) for number in range(3)], columns=1)
-    assert [extent(sheet, number)[1] for number in range(3)] == [12, 84, 156]
-
-
 @settings(deadline=None)
 @given(
     sizes=st.lists(st.tuples(st.integers(20, 200), st.integers(20, 200)), min_size=1, max_size=5),
@@ -53,17 +48,6 @@ def test_every_picture_is_shown_in_its_proportions_inside_the_margins(
         assert bottom <= sheet.shape[0] - 12
         # Both sides are rounded to whole pixels.
         assert abs((right - left) - (bottom - top) * width / height) <= 1 + 0.5 * width / height + 1e-9
-
-
-def test_many_large_pictures_stay_a_picture_that_opens() -> None:
-    sheet = contact_sheet([np.zeros((1080, 1920, 3), np.uint8)] * 30)
-    assert sheet.shape[1] == 2560
-    assert sheet.shape[0] < 2560
-
-
-def test_a_single_picture_is_kept_at_its_size() -> None:
-    image_bgr = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(contact_sheet([image_bgr])[12:-12, 12:-12], image_bgr)
 
 
 def test_nothing_to_show_is_refused() -> None:
