@@ -154,13 +154,6 @@ def test_of_a_bag_that_was_cut_off_everything_readable_is_captioned(
         ]
 
 
-def test_nothing_is_left_of_a_bag_that_was_cut_at_its_beginning(bag: Path, message_captioner: MessageCaptioner) -> None:
-    file = storage_file(bag)
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(Exception, match="cannot read the bag"):
-        caption_bag(bag, bag.parent / "out.mcap", message_captioner, BagOptions())
-
-
 def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(
     tmp_path: Path, message_captioner: MessageCaptioner
 ) -> None:

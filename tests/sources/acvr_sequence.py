@@ -1,12 +1,6 @@
-"""Sequences in ACVR's layout with drawn shapes: rectangles and ellipses on a wall and a floor, the same every time.
-
-    python -m tests.sources.acvr_sequence FOLDER
-
-writes two sequences of eight frames, one with 8-bit and one with 16-bit masks, to try the benchmark on.
-"""
+"""Sequences in ACVR's layout with drawn shapes: rectangles and ellipses on a wall and a floor, the same every time."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +95,3 @@ def write_rooms(root: Path) -> None:
             for step in range(8)
         }
         write_sequence(root / sequence, frames, (320, 240), mask_bits=bits)
-
-
-if __name__ == "__main__":
-    write_rooms(Path(sys.argv[1]))

@@ -65,15 +65,6 @@ def test_frames_are_in_the_order_of_their_numbers_and_sequences_too(tmp_path: Pa
     assert not issues
 
 
-def test_every_third_frame_keeps_its_place_whatever_was_left_out(tmp_path: Path) -> None:
-    write_sequence(tmp_path / "000000", {number: [CUP] for number in range(8)})
-    (tmp_path / "000000" / "rgb_000001.png").unlink()
-    data = AcvrSequences(tmp_path)
-    assert [frame.frame for frame in data.frames(3)] == ["000000", "000003", "000006"]
-    assert data.count(3) == 3
-    assert not data.issues
-
-
 @pytest.mark.parametrize(
     ("written", "meant"),
     [

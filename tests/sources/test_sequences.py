@@ -38,10 +38,6 @@ def test_frames_of_all_sequences_come_in_order_with_their_objects_and_without_ma
     assert source.description == f"sequences {root} (2 with 16 frames)"
 
 
-def test_one_sequence_is_a_source_as_well(root: Path) -> None:
-    assert [frame.name for frame in open_source(root / "000001")][:2] == ["000001/000000", "000001/000003"]
-
-
 @pytest.mark.parametrize("step", [1, 3, 5, 8, 100])
 def test_every_nth_frame_counts_over_the_end_of_a_sequence(root: Path, step: int) -> None:
     source = open_source(root)
