@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from rclpy.context import Context
 from rclpy.time import Time
@@ -31,9 +32,7 @@ class CaptionListener(NodeInOwnContext):
         self.arrived: list[tuple[Caption, float]] = []
         self._silent = set(topics)
         for topic in topics:
-            self.node.create_subscription(
-                Caption, topic, lambda caption, topic=topic: self._on_caption(topic, caption), 100
-            )
+            self.node.create_subscription(Caption, topic, partial(self._on_caption, topic), 100)
 
     def wait_for_all(self, processes: Iterable[NodeProcess]) -> None:
         """Listen until every topic has had a caption.

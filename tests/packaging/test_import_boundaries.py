@@ -77,11 +77,11 @@ def modules() -> dict[str, str]:
 
 
 def arrows() -> Iterator[tuple[str, str]]:
-    """Module and imported module, of this repository's own, wherever in a file the import stands."""
+    """Module and imported module, of this repository's own, wherever in a file the import stands, if it is run."""
     known = modules()
     names = {file: name for name, file in known.items()}
     for folder in MAY_IMPORT:
-        for file, imported in imports_of(folder):
+        for file, imported in imports_of(folder, run=True):
             if imported in known and names[file] != imported:
                 yield names[file], imported
 
