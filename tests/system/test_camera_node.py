@@ -102,7 +102,7 @@ def test_it_starts_again_at_the_end_and_ends_after_the_given_number_of_images(ro
 
 def test_the_rate_is_kept_and_changes_while_running(robot: Robot, photos: Path) -> None:
     images = robot.listen(Image, "/image", EVERYTHING)
-    robot.start(CAMERA, *parameters(photos, rate_hz=5.0))
+    robot.start(CAMERA, *parameters(photos, rate_hz=5.0), *reliably("/image"))
 
     def periods_s(some: list[Image]) -> list[float]:
         stamps = [image.header.stamp.sec + image.header.stamp.nanosec * 1e-9 for image in some]

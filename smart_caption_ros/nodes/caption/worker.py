@@ -168,15 +168,16 @@ class Worker:
         Returns:
             False where it took the place of one that waited, which is dropped.
         """
-        assert image.publisher is not None
+        publisher = image.publisher
+        assert publisher is not None
         with self._lock:
-            waiting = self._newest.get(image.publisher)
+            waiting = self._newest.get(publisher)
             if waiting is not None:
                 image = replace(image, dropped=image.dropped + waiting.dropped + 1)
-            self._newest[image.publisher] = image
+            self._newest[publisher] = image
         if waiting is None:
             with suppress(RuntimeError):  # the thread was ended
-                self._executor.submit(self._take_turn, image.publisher)
+                self._executor.submit(self._take_turn, publisher)
         return waiting is None
 
     def discard(self, publisher: Publisher) -> int:

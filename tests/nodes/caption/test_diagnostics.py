@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -68,10 +70,11 @@ def count_evidence(
     coverage: float | None = None,
     missing_reason: str = "",
     coverage_error: str = "",
+    detections_expected: bool = True,
 ) -> None:
     grounding = Grounding((), coverage, None, (), (), (), time_s=0.003) if coverage is not None else None
     evidence = Evidence(shade_caption(9, 64, 48), origin, grounding, missing_reason, coverage_error)
-    statistics.count_evidence(evidence, detections_expected=True)
+    statistics.count_evidence(evidence, detections_expected=detections_expected)
 
 
 def camera(statistics: Statistics, name: str = "left", problem: str = "", detection_problem: str = "") -> CameraState:
@@ -200,68 +203,6 @@ def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_camera
     ]
 
 
-def test_all_is_well_while_captions_flow_whatever_they_say(statistics: Statistics) -> None:
-    statistics.count_received()
-    count_answer(statistics, Caption.STATUS_LOW_CONFIDENCE)
-    count_answer(statistics, Caption.STATUS_NOTHING_FOUND)
-    (status,) = diagnostic_statuses(STATE, [camera(statistics)])
-    assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
-    assert (status.level, status.message[:10]) == (DiagnosticStatus.OK, "captioning")
-
-
-def test_two_detectors_of_one_image_are_a_warning(statistics: Statistics) -> None:
-    statistics.count_received()
-    statistics.count_detections(left_out=0, replaces=True)
-    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=1.0)
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.WARN
-    assert message.startswith("1 detections of the last 5 s replaced others with the same stamp and frame")
-
-
-def test_no_images_for_too_long_is_an_error(statistics: Statistics, clock: Clock) -> None:
-    statistics.count_received()
-    clock.now_s += 4.9
-    assert report(statistics)[0] == DiagnosticStatus.OK
-    clock.now_s += 0.2
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.ERROR
-    assert message == "no image on /image or /image/compressed for 5.1 s"
-
-
-@pytest.mark.parametrize(("lost", "level"), [(1, DiagnosticStatus.WARN), (0, DiagnosticStatus.OK)])
-def test_images_that_are_lost_on_the_way_are_a_warning_with_what_to_do(
-    statistics: Statistics, lost: int, level: bytes
-) -> None:
-    statistics.count_received(lost=3)
-    for _ in range(20):
-        statistics.count_received(lost=lost)
-    found, message, _ = report(statistics)
-    assert found == level
-    if lost:
-        assert message.startswith("23 of the last 44 images were lost on the way to this process: start the")
-        assert "FASTRTPS_DEFAULT_PROFILES_FILE=" in message
-
-
-def test_the_wait_for_images_counts_from_activation(statistics: Statistics, clock: Clock) -> None:
-    clock.now_s += 60
-    statistics.restart_windows()
-    clock.now_s += 1
-    assert report(statistics)[0] == DiagnosticStatus.OK
-
-
-def test_an_error_shows_until_the_window_has_passed(statistics: Statistics, clock: Clock) -> None:
-    count_answer(statistics, Caption.STATUS_ERROR, "unknown encoding")
-    count_answer(statistics)
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.ERROR
-    assert message == "1 of the last 2 images could not be captioned: unknown encoding"
-    clock.now_s += WINDOW_S + 0.1
-    statistics.count_received()
-    level, _, values = report(statistics)
-    assert level == DiagnosticStatus.OK
-    assert values["last error"] == "unknown encoding", "what went wrong last stays readable"
-
-
 def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics: Statistics, clock: Clock) -> None:
     assert report(statistics)[2]["age p99 (ms)"] == ""
     for age_ms in range(1, 101):
@@ -277,116 +218,125 @@ def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statisti
     assert report(statistics)[2]["age p50 (ms)"] == "", "the time before an activation does not count"
 
 
-def test_an_engine_that_another_one_stands_in_for_is_a_warning_with_the_reason(statistics: Statistics) -> None:
-    statistics.count_received()
-    state = replace(STATE, engine_fallbacks=("not tensorrt: the engine has not been built", "not cuda: no memory"))
-    level, message, values = report(statistics, state)
-    reasons = "not tensorrt: the engine has not been built; not cuda: no memory"
-    assert (level, message) == (DiagnosticStatus.WARN, f"captions come from fast one: {reasons}")
-    assert values["engine fall-backs"] == reasons
+WARN, ERROR, OK = DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.OK
 
 
-@pytest.mark.parametrize("lifecycle", ["active", "unconfigured"])
-def test_two_nodes_of_one_name_are_a_warning(statistics: Statistics, lifecycle: str) -> None:
-    level, message, _ = report(statistics, replace(STATE, nodes_of_this_name=2, lifecycle=lifecycle))
-    assert level == DiagnosticStatus.WARN
-    assert message.startswith("2 nodes have the name /caption_node, and share topics, services and parameters")
-
-
-def test_an_image_that_is_in_work_for_too_long_is_an_error_in_every_state(statistics: Statistics) -> None:
-    for lifecycle in ("active", "inactive"):
-        state = replace(STATE, lifecycle=lifecycle, in_work_s=34.0)
-        level, message, values = report(statistics, state)
-        assert (level, message) == (DiagnosticStatus.ERROR, "an image has been in work for 34.0 s")
-        assert values["image in work for (s)"] == "34.0"
-
-
-def test_a_simulated_clock_that_is_missing_is_a_warning(statistics: Statistics) -> None:
-    statistics.count_received()
-    level, message, _ = report(statistics, replace(STATE, lacks_clock=True))
-    assert (level, message) == (
-        DiagnosticStatus.WARN,
-        "use_sim_time is set, and nothing arrives on /clock: images have no age",
-    )
-
-
-def test_stale_images_are_a_warning(statistics: Statistics) -> None:
-    statistics.count_received()
-    count_answer(statistics, Caption.STATUS_STALE, "the image is 2 s old")
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.WARN
-    assert "the image is 2 s old" in message
-
-
-def test_detections_that_do_not_fit_are_a_warning_with_the_reason_until_the_window_has_passed(
-    statistics: Statistics, clock: Clock
+@pytest.mark.parametrize(
+    ("changes", "level", "message"),
+    [
+        ({}, OK, "captioning, 0.0 images a second"),
+        ({"lifecycle": "unconfigured"}, OK, "unconfigured"),
+        ({"lifecycle": "inactive", "lacks_clock": True}, OK, "inactive"),
+        ({"enabled": False}, OK, "captioning is switched off"),
+        ({"lifecycle": "unconfigured", "failure": "there is no bundle"}, ERROR, "there is no bundle"),
+        ({"in_work_s": 34.0}, ERROR, "an image has been in work for 34.0 s"),
+        ({"in_work_s": 34.0, "lifecycle": "inactive"}, ERROR, "an image has been in work for 34.0 s"),
+        ({"nodes_of_this_name": 2}, WARN, "2 nodes have the name /caption_node, and share topics"),
+        ({"nodes_of_this_name": 2, "lifecycle": "unconfigured"}, WARN, "2 nodes have the name /caption_node"),
+        ({"engine_fallbacks": ("not cuda: no memory",)}, WARN, "captions come from fast one: not cuda: no memory"),
+        ({"lacks_clock": True}, WARN, "use_sim_time is set, and nothing arrives on /clock: images have no age"),
+        ({"coverage_problem": "no spaCy"}, WARN, "no spaCy"),
+    ],
+)
+def test_the_state_of_the_node_has_its_level_and_sentence(
+    statistics: Statistics, changes: dict[str, Any], level: bytes, message: str
 ) -> None:
     statistics.count_received()
-    count_evidence(statistics, ObjectOrigin.SAME_STAMP, coverage=1.0)
-    count_evidence(statistics, ObjectOrigin.NONE, missing_reason="the nearest detections are 2.000 s away")
-    level, message, _ = report(statistics)
-    assert level == DiagnosticStatus.WARN
-    assert (
-        message == "1 of the last 2 captions have no objects: the nearest detections are 2.000 s away; "
-        "0 detections arrived in the last 5 s"
-    )
+    found = report(statistics, replace(STATE, **changes))
+    assert (found[0], found[1][: len(message)]) == (level, message)
+
+
+def answer_with(status: int, reason: str = "") -> Callable[[Statistics], None]:
+    return lambda statistics: count_answer(statistics, status, reason)
+
+
+def evidence_with(origin: ObjectOrigin, **given: Any) -> Callable[[Statistics], None]:
+    return lambda statistics: count_evidence(statistics, origin, **given)
+
+
+def lose(statistics: Statistics) -> None:
+    for _ in range(9):
+        statistics.count_received(lost=1)
+
+
+@pytest.mark.parametrize(
+    ("events", "level", "message"),
+    [
+        ([answer_with(Caption.STATUS_LOW_CONFIDENCE), answer_with(Caption.STATUS_NOTHING_FOUND)], OK, "captioning"),
+        (
+            [answer_with(Caption.STATUS_ERROR, "unknown encoding"), answer_with(Caption.STATUS_OK)],
+            ERROR,
+            "1 of the last 2 images could not be captioned: unknown encoding",
+        ),
+        ([answer_with(Caption.STATUS_STALE, "2 s old")], WARN, "1 of the last 1 images were too old: 2 s old"),
+        ([lose], WARN, "9 of the last 19 images were lost on the way to this process: start the camera's process with"),
+        ([lambda statistics: statistics.count_received(lost=1)], OK, "captioning"),
+        (
+            [lambda statistics: statistics.count_detections(left_out=0, replaces=True)],
+            WARN,
+            "1 detections of the last 5 s replaced others with the same stamp and frame",
+        ),
+        (
+            [
+                evidence_with(ObjectOrigin.SAME_STAMP, coverage=1.0),
+                evidence_with(ObjectOrigin.NONE, missing_reason="the nearest detections are 2.000 s away"),
+            ],
+            WARN,
+            "1 of the last 2 captions have no objects: the nearest detections are 2.000 s away; "
+            "0 detections arrived in the last 5 s",
+        ),
+        (
+            [
+                *[lambda statistics: statistics.count_detections(left_out=0, replaces=False)] * 3,
+                evidence_with(ObjectOrigin.DETECTOR, missing_reason="0.700 s away"),
+            ],
+            WARN,
+            "1 of the last 1 captions have no detections, and objects of the node's own detector instead: "
+            "0.700 s away; 3 detections arrived in the last 5 s",
+        ),
+        (
+            [evidence_with(ObjectOrigin.NONE, missing_reason="nobody publishes", detections_expected=False)],
+            OK,
+            "captioning",
+        ),
+        (
+            [evidence_with(ObjectOrigin.DETECTOR, coverage_error="coverage failed: on fire")],
+            WARN,
+            "1 of the last 1 captions have no coverage: coverage failed: on fire",
+        ),
+    ],
+)
+def test_what_happened_in_the_last_seconds_has_its_level_and_sentence(
+    statistics: Statistics,
+    clock: Clock,
+    events: list[Callable[[Statistics], None]],
+    level: bytes,
+    message: str,
+) -> None:
+    statistics.count_received()
+    for event in events:
+        event(statistics)
+    found = report(statistics)
+    assert (found[0], found[1][: len(message)]) == (level, message)
     clock.now_s += WINDOW_S + 0.1
     statistics.count_received()
-    assert report(statistics)[0] == DiagnosticStatus.OK
+    later = report(statistics)
+    assert later[0] == OK, "until the window has passed"
+    assert later[2]["last error"] == ("unknown encoding" if level == ERROR else "")
 
 
-def test_a_detector_that_the_own_one_stands_in_for_is_a_warning(statistics: Statistics) -> None:
-    statistics.count_received()
-    for _ in range(3):
-        statistics.count_detections(left_out=0, replaces=False)
-    count_evidence(statistics, ObjectOrigin.DETECTOR, missing_reason="the nearest detections are 0.700 s away")
-    assert report(statistics)[:2] == (
-        DiagnosticStatus.WARN,
-        "1 of the last 1 captions have no detections, and objects of the node's own detector instead: the nearest "
-        "detections are 0.700 s away; 3 detections arrived in the last 5 s",
-    )
-
-
-def test_what_keeps_images_and_detections_away_is_said(statistics: Statistics, clock: Clock) -> None:
+def test_no_images_for_too_long_is_an_error_with_the_reason_counted_from_activation(
+    statistics: Statistics, clock: Clock
+) -> None:
+    clock.now_s += 60
+    statistics.restart_windows()
+    clock.now_s += 4.9
+    assert report(statistics)[0] == OK
+    clock.now_s += 0.2
+    assert report(statistics)[:2] == (ERROR, "no image on /image or /image/compressed for 5.1 s")
+    (status,) = diagnostic_statuses(STATE, [camera(statistics, problem="/image has another type")])
+    assert status.message.endswith("for 5.1 s: /image has another type")
     statistics.count_received()
     (status,) = diagnostic_statuses(STATE, [camera(statistics, detection_problem="/detections has another type")])
-    assert (status.level, status.message) == (DiagnosticStatus.WARN, "/detections has another type")
-    clock.now_s += 6
-    (status,) = diagnostic_statuses(STATE, [camera(statistics, problem="/image has messages of another type")])
-    assert status.level == DiagnosticStatus.ERROR
-    assert status.message.endswith("for 6.0 s: /image has messages of another type")
-
-
-def test_captions_without_detections_are_no_fault_where_nobody_publishes_any(statistics: Statistics) -> None:
-    statistics.count_received()
-    evidence = Evidence(shade_caption(9, 64, 48), ObjectOrigin.NONE, missing_reason="there are no detections")
-    statistics.count_evidence(evidence, detections_expected=False)
-    assert report(statistics)[0] == DiagnosticStatus.OK
-
-
-def test_coverage_that_fails_or_could_not_be_loaded_is_a_warning(statistics: Statistics) -> None:
-    statistics.count_received()
-    count_evidence(statistics, ObjectOrigin.DETECTOR, coverage_error="coverage failed: on fire")
-    assert report(statistics)[:2] == (
-        DiagnosticStatus.WARN,
-        "1 of the last 1 captions have no coverage: coverage failed: on fire",
-    )
-    state = replace(STATE, coverage_problem="captions come without nouns: no spaCy")
-    assert report(Statistics(), state)[:2] == (DiagnosticStatus.WARN, "captions come without nouns: no spaCy")
-
-
-@pytest.mark.parametrize("lifecycle", ["unconfigured", "inactive"])
-def test_a_node_that_is_not_active_is_no_fault(statistics: Statistics, clock: Clock, lifecycle: str) -> None:
-    clock.now_s += 60
-    assert report(statistics, replace(STATE, lifecycle=lifecycle))[:2] == (DiagnosticStatus.OK, lifecycle)
-
-
-def test_an_engine_that_failed_to_load_is_an_error(statistics: Statistics) -> None:
-    state = replace(STATE, lifecycle="unconfigured", failure="there is no bundle")
-    assert report(statistics, state)[:2] == (DiagnosticStatus.ERROR, "there is no bundle")
-
-
-def test_switched_off_is_said_and_is_no_fault(statistics: Statistics) -> None:
-    statistics.count_received()
-    level, message, values = report(statistics, replace(STATE, enabled=False))
-    assert (level, message, values["captioning"]) == (DiagnosticStatus.OK, "captioning is switched off", "off")
+    assert (status.level, status.message) == (WARN, "/detections has another type")
+    assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
