@@ -90,10 +90,15 @@ def parse_class_names(text: str) -> list[str]:
     if text.lstrip()[:1] in ("[", "{", "("):
         return _by_class_id(_parse_value(text))
     names = text.splitlines() if "\n" in text.strip() else text.split(",")
-    numbered = [_NUMBERED.fullmatch(name.strip()) for name in names if name.strip()]
-    if all(numbered):
+    names = [name.strip().removeprefix("- ").strip() for name in names]  # a list in YAML
+    numbered = [_NUMBERED.fullmatch(name) for name in names if name]
+    with_number = sum(match is not None for match in numbered)
+    # Braces and colons are those of other formats, and a line without a number among numbered ones a table's header.
+    if any(name.endswith(("{", "}", ":")) for name in names) or len(numbered) / 2 < with_number < len(numbered):
+        raise ValueError(_NO_LIST)
+    if with_number == len(numbered):
         return _by_class_id([(int(match[1]), match[2]) for match in numbered if match])
-    return [name.strip() for name in names]
+    return [name.strip("\"'") for name in names]
 
 
 def _parse_value(text: str) -> Any:
@@ -120,5 +125,5 @@ def _by_class_id(value: Any) -> list[str]:
             raise ValueError(_NO_LIST)
         if number in names:
             raise ValueError(f"class id {number} has two names")
-        names[number] = name
+        names[number] = name.strip().strip("\"'")
     return [names.get(number, "") for number in range(max(names, default=-1) + 1)]

@@ -27,10 +27,13 @@ class CaptionedFrame:
         return self.record.status_message if self.record.status is CaptionStatus.ERROR else ""
 
     @classmethod
-    def without_caption(cls, address: str, error: str, frame: Frame | None = None) -> CaptionedFrame:
+    def without_caption(cls, source: str, address: str, error: str, frame: Frame | None = None) -> CaptionedFrame:
         """Make what stands for a frame or source that could not be read or captioned."""
         stamp_ns = None if frame is None else frame.stamp_ns
-        return cls(CaptionRecord.without_caption(CaptionStatus.ERROR, error, name=address, stamp_ns=stamp_ns), frame)
+        record = CaptionRecord.without_caption(
+            CaptionStatus.ERROR, error, source=source, name=address, stamp_ns=stamp_ns
+        )
+        return cls(record, frame)
 
 
 Opened = FrameSource | CaptionedFrame
@@ -44,7 +47,7 @@ def open_all(specs: Sequence[str], topic: str | None = None) -> list[Opened]:
         try:
             sources.append(open_source(spec, topic=topic))
         except SourceError as error:
-            sources.append(CaptionedFrame.without_caption(spec, str(error)))
+            sources.append(CaptionedFrame.without_caption(spec, spec, str(error)))
     return sources
 
 
@@ -83,25 +86,33 @@ def _describe_source(
         for skipped in new:
             if skipped.index % every == 0:
                 address = source.address_of(skipped)
-                yield CaptionedFrame.without_caption(address, f"cannot read {address}: {skipped.reason}")
+                yield CaptionedFrame.without_caption(source.spec, address, f"cannot read {address}: {skipped.reason}")
 
     try:
         for frame in source.every(every):
             yield from newly_skipped()
-            yield _describe_frame(captioner, source.address_of(frame), frame, coverage)
+            yield _describe_frame(captioner, source, frame, coverage)
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
-        yield CaptionedFrame.without_caption(source.spec, str(error))
+        yield CaptionedFrame.without_caption(source.spec, source.spec, str(error))
 
 
-def _describe_frame(captioner: Captioner, address: str, frame: Frame, coverage: NounCoverage | None) -> CaptionedFrame:
+def _describe_frame(
+    captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None
+) -> CaptionedFrame:
+    address = source.address_of(frame)
     try:
         caption = captioner.caption(frame.image_bgr)
     except (EngineError, ValueError) as error:
-        return CaptionedFrame.without_caption(address, f"cannot caption {address}: {error}", frame)
+        return CaptionedFrame.without_caption(source.spec, address, f"cannot caption {address}: {error}", frame)
     grounding = None if coverage is None else ground_caption(coverage, caption)
     record = CaptionRecord.of(
-        caption, grounding, has_detector=captioner.detector is not None, name=address, stamp_ns=frame.stamp_ns
+        caption,
+        grounding,
+        has_detector=captioner.detector is not None,
+        source=source.spec,
+        name=address,
+        stamp_ns=frame.stamp_ns,
     )
     return CaptionedFrame(record, frame)

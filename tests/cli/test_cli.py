@@ -103,7 +103,8 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaption
     result = run("describe", photos / "a.png", "--json")
     assert result.exit_code == 0
     (record,) = lines(result)
-    assert {name: record[name] for name in ("image", "text", "status")} == {
+    assert {name: record[name] for name in ("source", "image", "text", "status")} == {
+        "source": str(photos / "a.png"),
         "image": str(photos / "a.png"),
         "text": "64 by 48",
         "status": "ok",

@@ -221,6 +221,8 @@ def test_a_class_has_one_name_however_it_is_joined(written: str, name: str) -> N
         "0: cat, 2: tvmonitor",
         "2  tvmonitor\n0  cat\n",
         "0. cat\n2. tvmonitor",
+        "- cat\n- \n- 'tvmonitor'\n",
+        '0,"cat"\n2,"tvmonitor"',
     ],
 )
 def test_names_are_read_however_they_are_written(tmp_path: Path, written: str) -> None:
@@ -237,7 +239,8 @@ def test_names_that_begin_with_a_number_are_names() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ['["cat", null]', "{'cat', 'dog'}", '{"0": "cat", "1": 5}', '{"cat": "feline"}', "0 cat\n0 dog", "[cat]",
+    ["id,name\n0,cat\n1,dog", "names:\n  0: cat\n  1: dog", "item {\n  id: 1\n  name: 'cat'\n}",
+     '["cat", null]', "{'cat', 'dog'}", '{"0": "cat", "1": 5}', '{"cat": "feline"}', "0 cat\n0 dog", "[cat]",
      "{[]: 1}", "{{}: 'a'}", "(" * 5000, "[" * 400, "(0)", "{-1: 'cat'}"],
 )  # fmt: skip
 def test_metadata_that_is_no_list_of_names_is_refused_and_not_passed_over(tmp_path: Path, written: str) -> None:
