@@ -19,11 +19,12 @@ from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
 from smart_caption_ros.text import counted
 from smart_caption_ros.viewing import encode_picture
 
-PICTURE_SIDE_PX, JPEG_QUALITY = 320, 75
+PICTURE_SIDE_PX = 320
 QUIET_S = 10.0
 """Time after which a meaning is written again though another one was written meanwhile."""
 _LOGGED = (CaptionStatus.OK, CaptionStatus.LOW_CONFIDENCE)
 _WAIT_S = 0.5
+_JPEG_QUALITY = 75
 
 
 class Recorder:
@@ -50,7 +51,6 @@ class Recorder:
         *,
         robot: str = "",
         picture_side_px: int = PICTURE_SIDE_PX,
-        jpeg_quality: int = JPEG_QUALITY,
         on_problem: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         """
@@ -58,13 +58,11 @@ class Recorder:
             log: used by one thread at a time, the one that calls :meth:`take`.
             robot: name of the robot; empty takes that of the host.
             picture_side_px: longest side of the pictures; 0 writes none.
-            jpeg_quality: 1 to 100.
             on_problem: called with a sentence when writing begins to fail, and when it succeeds again.
         """
         self._log = log
         self._robot = robot or socket.gethostname()
         self._picture_side_px = picture_side_px
-        self._jpeg_quality = jpeg_quality
         self._on_problem = on_problem
         self._filters: dict[str, TextFilter] = {}
         self._failed_before = self._new_files = 0
@@ -136,7 +134,7 @@ class Recorder:
             return None
         try:
             picture_bgr = shrink_image(image.bgr(), self._picture_side_px)
-            return encode_picture(picture_bgr, ".jpg", self._jpeg_quality)
+            return encode_picture(picture_bgr, ".jpg", _JPEG_QUALITY)
         except (ImageError, OSError, cv2.error):
             return None
 

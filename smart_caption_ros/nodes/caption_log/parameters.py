@@ -31,7 +31,7 @@ CAPTION_LOG_PARAMETERS = (
     ParameterSpec(
         "max_size_mb",
         1000,
-        "Size above which the oldest captions are deleted [1e6 bytes]; 0 sets no bound. The space is used again.",
+        "Size above which the captions written first are deleted [1e6 bytes]; 0 sets no bound.",
         Changes.ONLY_AT_START,
         minimum=0,
         maximum=100_000_000,
@@ -39,7 +39,7 @@ CAPTION_LOG_PARAMETERS = (
     ParameterSpec(
         "max_age_days",
         0.0,
-        "Age at which captions are deleted [days]; 0 sets no bound.",
+        "Time after which captions are deleted [days since they were written]; 0 sets no bound.",
         Changes.ONLY_AT_START,
         minimum=0.0,
         maximum=36_500.0,

@@ -20,7 +20,6 @@ from smart_caption_ros.live import CaptionFeed, EventKind, FeedError, FeedEvent
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
-from smart_caption_ros.nodes.live.received_caption import camera_name
 from smart_caption_ros.record import CaptionRecord, Pose
 from smart_caption_ros.text import shortened
 
@@ -305,3 +304,26 @@ class RosCaptionFeed(CaptionFeed):
                     return
             topic.pending.popleft()
             self.add(replace(live, image=image))
+
+
+def camera_name(topic: str, camera: str) -> str:
+    """Return a name for a camera that differs from those of other robots' cameras.
+
+    It is that of the messages, behind the namespace of the topic unless this is that of the default launch: "front" on
+    /robot/caption and on /front/caption, "left/front" on /left/caption and on /left/front/caption, and "left" where a
+    camera without a name is on /left/caption.
+
+    Args:
+        topic: full name of the topic of the captions.
+        camera: :attr:`Caption.camera` of its messages.
+    """
+    parts = [part for part in topic.split("/") if part]
+    if parts and parts[-1] == "caption":
+        parts.pop()
+    if not camera:
+        return "/".join(parts) or topic.strip("/") or topic
+    if parts and parts[-1] == "robot":
+        parts.pop()
+    if parts and parts[-1] == camera:
+        parts.pop()
+    return "/".join([*parts, camera])

@@ -9,9 +9,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from smart_caption_ros.live import CaptionFeed, Health
 from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TOPIC
-from smart_caption_ros.nodes.live.received_caption import HEALTH
 
 _TASK = ": captions"
+_HEALTH = {
+    DiagnosticStatus.OK: Health.OK,
+    DiagnosticStatus.WARN: Health.WARNING,
+    DiagnosticStatus.ERROR: Health.ERROR,
+    DiagnosticStatus.STALE: Health.ERROR,
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class DiagnosticsReader:
                 if topic := values.get(IMAGE_TOPIC):
                     self._image_topics[camera] = topic
         for name, (level, text) in worst.items():
-            self._feed.set_health(name, HEALTH.get(bytes([level]), Health.UNKNOWN), text)
+            self._feed.set_health(name, _HEALTH.get(bytes([level]), Health.UNKNOWN), text)
 
     def _cameras_of(self, status: DiagnosticStatus) -> Iterator[str]:
         """Yield the names, in the feed, of the cameras that a status is about."""

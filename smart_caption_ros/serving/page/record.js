@@ -1,4 +1,4 @@
-// What the page reads from a caption record, whose keys docs/serve.md lists.
+// What the page reads from a caption record, whose keys docs/command_line.md lists.
 
 // The words; those of a sender that gives none are between the spaces of the text.
 export const wordsOf = ({ words, text }) =>

@@ -26,7 +26,7 @@ from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.live import MAX_CAMERAS, EventKind, FeedError, FeedEvent, Health
 from smart_caption_ros.nodes.live import RosCaptionFeed, standalone_feed
-from smart_caption_ros.nodes.live.received_caption import camera_name
+from smart_caption_ros.nodes.live.caption_feed import camera_name
 from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.viewing import encode_picture
 from tests.nodes.fake_captioner import painted, shade_caption
