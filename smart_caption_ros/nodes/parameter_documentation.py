@@ -1,11 +1,13 @@
 """Write the parameter tables of the documentation from the nodes' declarations: `make docs`.
 
-The tables stand in a page between two comments that name the node.
+The tables stand in a page between two comments that name the node. They have the first clause of each description;
+`ros2 param describe` prints it whole.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +25,8 @@ TABLES: dict[str, tuple[ParameterSpec, ...]] = {
 }
 """The parameters of each node, by the name in the comments of the page."""
 
-_HEADER = "| name | type | default | range | changes | meaning |\n|---|---|---|---|---|---|\n"
-_TYPES = {bool: "bool", int: "integer", float: "double", str: "string", tuple: "list of strings"}
+_HEADER = "| name | default | values | changes | meaning |\n|---|---|---|---|---|\n"
+_CLAUSE = re.compile(r".*?(?=[:;]|, and |\.$)")
 
 
 def table(specs: Sequence[ParameterSpec]) -> str:
@@ -56,13 +58,17 @@ def _cells(spec: ParameterSpec) -> list[str]:
         allowed = f"{spec.minimum:.12g} to {spec.maximum:.12g}"
     cells = [
         f"`{spec.name}`",
-        _TYPES[type(spec.default)],
         default if spec.default not in ("", ()) else "(empty)",
         allowed,
         spec.changes_when,
-        spec.description,
+        f"{_first_clause(spec.description)}.",
     ]
     return [cell.replace("|", r"\|") for cell in cells]
+
+
+def _first_clause(description: str) -> str:
+    found = _CLAUSE.match(description)
+    return found[0] if found else description.rstrip(".")
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ def test_the_page_has_the_present_tables() -> None:
 
 def test_a_stale_table_is_replaced_and_the_rest_of_the_page_stays() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    stale = page.replace("| `autostart` | bool | true |", "| `autostart` | bool | false |")
+    stale = page.replace("| `autostart` | true |", "| `autostart` | false |")
     assert stale != page
     assert with_tables(stale) == page
 
