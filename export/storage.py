@@ -109,10 +109,11 @@ def _scales_of_integers(graph: onnx.GraphProto) -> set[str]:
 
 
 def share_weights(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
-    """Move the weights of ``models`` to a model that has nothing else, in place, each distinct tensor once.
+    """Move the weights of ``models`` to a model that has nothing else, in place; those of the first serve the others.
 
     The bytes of a model and of the weights are the whole model: protocol buffers merge messages that follow each other.
-    Weights in the body of a loop become values of the graph around it. The first model keeps its names.
+    Weights in the body of a loop become values of the graph around it. The first model keeps all of its names, by
+    which its parameters are found (:mod:`export.parameter_table`).
     """
     weights = onnx.ModelProto()
     names: dict[tuple[int, tuple[int, ...], str], str] = {}
@@ -126,10 +127,10 @@ def share_weights(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
                 if values.size < _SMALLEST:
                     continue
                 key = (tensor.data_type, tuple(tensor.dims), sha256_of_bytes(values.tobytes()))
-                if key not in names:
+                if not place or key not in names:
                     names[key] = tensor.name
                     weights.graph.initializer.append(tensor)
-                moved[tensor.name] = names[key]
+                moved[tensor.name] = names[key] if place else tensor.name
                 graph.initializer.remove(tensor)
         for graph in _graphs(model.graph):
             for node in graph.node:

@@ -11,7 +11,6 @@ from torch.nn import LayerNorm
 
 from export import graphs, source
 from export.__main__ import main
-from export.storage import round_to_float16
 from smart_caption_ros.captioning import Bundle, Captioner
 from tests.export.command import export
 from tests.frames import synthetic_images
@@ -26,23 +25,6 @@ def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) ->
     assert bundle.captioner_inputs == ("tokens", "token_mask", "word_bias", "word_groups", "every_beam")
     assert bundle.static_graph is not None
     assert not list(exported_bundle.parent.glob("*.unfinished"))
-
-
-def test_float32_weights_give_a_larger_bundle_that_agrees_with_torch(
-    tiny_checkpoint: Path, exported_bundle: Path, tmp_path: Path
-) -> None:
-    trained = TrainedCaptioner.load(tiny_checkpoint)
-    assert trained.backbone is not None
-    for module in (trained.captioner, trained.backbone):
-        round_to_float16(module)  # to the weights of the other bundle, whose graphs have been traced
-    trained.save(tmp_path / "rounded.safetensors")
-    options = ("--storage", "float32", "--check-images", 4)
-    done = export(tmp_path / "rounded.safetensors", tmp_path / "bundle", *options)
-    assert done.status == 0, done.err
-    assert "4 of 4 captions" in done.out
-    assert "static and Loop form: 4 of 4 captions" in done.out
-    smaller, larger = exported_bundle / "vision.onnx", tmp_path / "bundle" / "vision.onnx"
-    assert larger.stat().st_size > 1.8 * smaller.stat().st_size
 
 
 @pytest.mark.long

@@ -5,12 +5,14 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from onnx import helper
 
 from export.captioner_graph import loop_form, static_form
 from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
 from export.trace import TracedCaptioner
 from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
+from tests.export.passes.small_graphs import graph_of
 from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.vision.inverted_residuals import MobileNetV2
@@ -54,6 +56,15 @@ def test_convolutions_that_were_not_rounded_are_not_stored_in_8_bit(vision_graph
     graph.CopyFrom(vision_graph)
     store_as_int8(graph)
     assert graph.SerializeToString() == vision_graph.SerializeToString()
+
+
+def test_the_first_of_graphs_that_share_their_weights_keeps_the_names_of_equal_ones() -> None:
+    table = np.zeros((40, 40), np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("MatMul", ["h", "b"], ["y"])]
+    graphs = [graph_of(nodes, {"x": [2, 40]}, ["y"], {"a": table, "b": table}) for _ in range(2)]
+    weights = share_weights(graphs)
+    assert [tensor.name for tensor in weights.graph.initializer] == ["a", "b"]
+    assert [list(node.input) for node in graphs[0].graph.node] == [["x", "a"], ["h", "b"]]
 
 
 def test_graphs_that_share_their_weights_store_them_once_and_give_what_they_gave(traced: TracedCaptioner) -> None:
