@@ -1,4 +1,4 @@
-"""What happened in the last seconds; used by the statistics of the caption node and of the feeds of captions."""
+"""Time window of events, for the statistics of the caption node and of the feeds of captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the launch files of this package share: arguments, their checks, and what the end of a node does.
+"""Functions that the launch files of this package share: arguments, their checks, and what follows a node's end.
 
 Nothing here imports launch, which is not among the Python wheels of ROS: tests run it without.
 """

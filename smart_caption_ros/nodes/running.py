@@ -53,7 +53,7 @@ _MAX_SENTENCE = 2000
 
 
 class RunnableNode(Protocol):
-    """What :func:`run_node` needs of a node beside :class:`rclpy.node.Node`."""
+    """Members of a node that :func:`run_node` uses, beside those of :class:`rclpy.node.Node`."""
 
     exit_status: int | None
     """None while the node runs; the process ends with this status as soon as it is set."""

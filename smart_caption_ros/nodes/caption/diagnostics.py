@@ -13,6 +13,7 @@ from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.evidence import ObjectOrigin
+from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Summary
 from smart_caption_ros.nodes.caption.worker import WORK_TIMEOUT_S
 
@@ -29,7 +30,7 @@ _PERCENTS = (50, 95, 99)
 
 @dataclass(frozen=True)
 class NodeState:
-    """What all cameras of the caption node have in common.
+    """State that the cameras of the caption node share.
 
     Attributes:
         name: name of the node.
@@ -38,17 +39,11 @@ class NodeState:
         failure: why the last configuration failed; empty where it did not.
         in_work_s: how long the image in progress has been in work; 0 where there is none.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
-        model: name of the model; empty while unconfigured, like the next four.
-        bundle: folder of its bundle.
-        engine: the engine that runs it.
-        engine_choice: how the engine runs it, and why this engine was chosen.
-        engine_fallbacks: faster engines that work here and cannot run it, each with the reason.
+        model: what it runs; None while unconfigured.
         nodes_of_this_name: number of nodes with the name and namespace of this one, itself among them.
         memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
         requests_answered: number of requests for a caption that were answered.
         requests_refused: number of those that were refused because too many waited.
-        coverage: "on", "off", or why it could not be loaded.
-        coverage_problem: why coverage could not be loaded although it is on; empty where it could.
     """
 
     name: str
@@ -57,17 +52,11 @@ class NodeState:
     failure: str
     in_work_s: float
     lacks_clock: bool
-    model: str
-    bundle: str
-    engine: str
-    engine_choice: str
-    engine_fallbacks: Sequence[str]
+    model: Model | None
     nodes_of_this_name: int
     memory_mb: float | None
     requests_answered: int
     requests_refused: int
-    coverage: str
-    coverage_problem: str
 
 
 @dataclass(frozen=True)
@@ -131,18 +120,19 @@ def _status(
 
 
 def _node_values(node: NodeState) -> dict[str, str]:
+    model, captioner = node.model, node.model.captioner if node.model is not None else None
     return {
         "state": node.lifecycle,
         "captioning": "on" if node.enabled else "off",
-        "model": node.model,
-        "bundle": node.bundle,
-        "engine": node.engine,
-        "engine choice": node.engine_choice,
-        "engine fall-backs": "; ".join(node.engine_fallbacks),
+        "model": captioner.model if captioner else "",
+        "bundle": str(captioner.bundle.path) if captioner else "",
+        "engine": captioner.engine if captioner else "",
+        "engine choice": captioner.engine_choice if captioner else "",
+        "engine fall-backs": "; ".join(captioner.engine_fallbacks) if captioner else "",
         "resident memory (MB)": "" if node.memory_mb is None else f"{node.memory_mb:.1f}",
         "requests answered": str(node.requests_answered),
         "requests refused as busy": str(node.requests_refused),
-        "coverage": node.coverage,
+        "coverage": "off" if model is None else "on" if model.coverage else model.coverage_problem or "off",
         "image in work for (s)": f"{node.in_work_s:.1f}",
     }
 
@@ -182,13 +172,15 @@ def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterato
             f"{node.nodes_of_this_name} nodes have the name /{node.name}, and share topics, services and parameters: "
             "start each with a name of its own (-r __node:=NAME) or in a namespace",
         )
-    if node.lifecycle == "active":
-        if node.engine_fallbacks:
-            yield DiagnosticStatus.WARN, f"captions come from {node.engine}: {'; '.join(node.engine_fallbacks)}"
+    if node.lifecycle == "active" and node.model is not None:
+        captioner = node.model.captioner
+        if captioner.engine_fallbacks:
+            reasons = "; ".join(captioner.engine_fallbacks)
+            yield DiagnosticStatus.WARN, f"captions come from {captioner.engine}: {reasons}"
         if node.lacks_clock:
             yield DiagnosticStatus.WARN, "use_sim_time is set, and nothing arrives on /clock: images have no age"
-        if node.coverage_problem:
-            yield DiagnosticStatus.WARN, node.coverage_problem
+        if node.model.coverage_problem:
+            yield DiagnosticStatus.WARN, node.model.coverage_problem
     yield DiagnosticStatus.OK, _activity(node, cameras)
 
 

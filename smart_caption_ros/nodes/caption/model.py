@@ -28,7 +28,7 @@ LoadCoverage = Callable[[Sequence[str]], NounCoverage]
 
 @dataclass(frozen=True)
 class Model:
-    """What the node runs while it is configured.
+    """The captioner of a configured node, its noun coverage, and where it takes objects from.
 
     Attributes:
         captioner: the captioner with its detector.

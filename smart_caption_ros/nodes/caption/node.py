@@ -409,8 +409,6 @@ class CaptionNode(LifecycleNode):
 
     def _statuses(self) -> list[DiagnosticStatus]:
         model = self._worker.model
-        captioner = model.captioner if model is not None else None
-        coverage_problem = model.coverage_problem if model is not None else ""
         node = NodeState(
             name=self.get_fully_qualified_name().lstrip("/"),
             lifecycle=self._lifecycle,
@@ -418,17 +416,11 @@ class CaptionNode(LifecycleNode):
             failure=self._failure,
             in_work_s=self._in_work_s(),
             lacks_clock=lacks_clock(self),
-            model=captioner.model if captioner else "",
-            bundle=str(captioner.bundle.path) if captioner else "",
-            engine=captioner.engine if captioner else "",
-            engine_choice=captioner.engine_choice if captioner else "",
-            engine_fallbacks=captioner.engine_fallbacks if captioner else (),
+            model=model,
             nodes_of_this_name=self._nodes_of_this_name(),
             memory_mb=resident_mb(),
             requests_answered=self._answered_requests,
             requests_refused=self._refused_requests,
-            coverage="on" if model and model.coverage else coverage_problem or "off",
-            coverage_problem=coverage_problem,
         )
         return diagnostic_statuses(node, [self._camera_state(camera, model) for camera in self._cameras])
 

@@ -21,7 +21,7 @@ AGE_WINDOW_S = 60.0
 
 
 class Count(enum.Enum):
-    """What is counted since the start; the values are the keys on /diagnostics."""
+    """Counts since the start; the values are the keys on /diagnostics."""
 
     RECEIVED = "images received"
     DROPPED = "images dropped for newer ones"

@@ -256,7 +256,7 @@ class Worker:
 
 
 class Scene:
-    """What a camera saw in the last image captioned."""
+    """The scene before a camera in the last image captioned."""
 
     def __init__(self) -> None:
         self._captioned: NDArray[np.float32] | None = None

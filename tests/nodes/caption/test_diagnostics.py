@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +17,19 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.grounding.named_objects import Grounding
 from smart_caption_ros.nodes.caption.diagnostics import CameraState, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin
+from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Statistics
-from tests.nodes.fake_captioner import shade_caption
+from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, shade_caption
 
 pytestmark = pytest.mark.needs_ros
+
+
+def model_with(**changes: Any) -> Model:
+    captioner = FakeCaptioner(Path("/bundles/smart"))
+    captioner.model, captioner.engine, captioner.engine_choice = "smart", "fast one", "fast one, as asked for"
+    captioner.engine_fallbacks = changes.pop("engine_fallbacks", ())
+    return Model(captioner, FakeCoverage(), **changes)  # type: ignore[arg-type]
+
 
 STATE = NodeState(
     name="caption_node",
@@ -28,17 +38,11 @@ STATE = NodeState(
     failure="",
     in_work_s=0.0,
     lacks_clock=False,
-    model="smart",
-    bundle="/bundles/smart",
-    engine="fast one",
-    engine_choice="fast one, as asked for",
-    engine_fallbacks=(),
+    model=model_with(),
     nodes_of_this_name=1,
     memory_mb=417.25,
     requests_answered=3,
     requests_refused=84,
-    coverage="on",
-    coverage_problem="",
 )
 
 
@@ -233,9 +237,13 @@ WARN, ERROR, OK = DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatu
         ({"in_work_s": 34.0, "lifecycle": "inactive"}, ERROR, "an image has been in work for 34.0 s"),
         ({"nodes_of_this_name": 2}, WARN, "2 nodes have the name /caption_node, and share topics"),
         ({"nodes_of_this_name": 2, "lifecycle": "unconfigured"}, WARN, "2 nodes have the name /caption_node"),
-        ({"engine_fallbacks": ("not cuda: no memory",)}, WARN, "captions come from fast one: not cuda: no memory"),
+        (
+            {"model": model_with(engine_fallbacks=["not cuda: no memory"])},
+            WARN,
+            "captions come from fast one: not cuda: no memory",
+        ),
         ({"lacks_clock": True}, WARN, "use_sim_time is set, and nothing arrives on /clock: images have no age"),
-        ({"coverage_problem": "no spaCy"}, WARN, "no spaCy"),
+        ({"model": model_with(coverage_problem="no spaCy")}, WARN, "no spaCy"),
     ],
 )
 def test_the_state_of_the_node_has_its_level_and_sentence(
