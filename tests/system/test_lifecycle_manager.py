@@ -132,14 +132,3 @@ class TestBond:
         assert manager.resume()
         robot.wait_for(lambda: heartbeats[-1].active, "heartbeats")
         assert len({heartbeat.instance_id for heartbeat in heartbeats}) == 2, "a new bond"
-
-
-def test_heartbeats_without_the_package_bond_fail_configuration_with_a_sentence(robot: Robot) -> None:
-    try:
-        import bond.msg  # noqa: F401
-    except ImportError:
-        process = robot.start_caption_node("-p", "autostart:=false")
-        assert not robot.change_state("configure")
-        robot.wait_for(lambda: "needs the package bond" in process.log.read_text(), "sentence")
-    else:
-        pytest.skip("the package bond is installed")
