@@ -198,7 +198,7 @@ def _measure_phase(experiment: ExperimentConfig, data: Path, device: torch.devic
     taken = []
     for _ in range(extent.blocks):
         trainer = _trainer(experiment, data, device)
-        trainer.captioning.trained.captioner.load_state_dict(weights)
+        trainer.task.trained.captioner.load_state_dict(weights)
         taken.append(seconds_per_step(trainer.run, extent.settling_steps, extent.steps, device))
     return {
         "phase": phase.name,
@@ -219,7 +219,7 @@ def _taught(experiment: ExperimentConfig, data: Path, device: torch.device, step
     trainer = _trainer(replace(experiment, phases=[phase]), data, device)
     if experiment.phases[0].objective == "self_critical":
         seconds_per_step(trainer.run, 0, steps, device)
-    return copy.deepcopy(trainer.captioning.trained.captioner.state_dict())
+    return copy.deepcopy(trainer.task.trained.captioner.state_dict())
 
 
 def seconds_per_step(

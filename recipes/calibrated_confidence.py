@@ -29,6 +29,7 @@ from smart_caption_ros.captioning.calibration import FEATURES
 from smart_caption_ros.engines.errors import EngineError
 from smart_caption_ros.grounding import CoverageError, guide_words
 from training.command_line import DataFolderOption, run_command
+from training.data.looked_at import LookedAt
 from training.errors import DataError
 from training.evaluation.metrics.bootstrap import Bootstrap
 from training.evaluation.metrics.metric import Metric
@@ -138,7 +139,7 @@ def calibrate(
 ) -> None:
     """Fit the calibrated confidence of a bundle and write it to its manifest."""
     captioner = guide_words(Captioner.from_bundle(bundle, "onnxruntime-cpu", threads=1))
-    references = References.of_looked_at(data, "dev")
+    references = References.of_dataset("looked_at", LookedAt(data), "dev")
     features, truth = caption_and_judge(captioner, references)
     bias, *weights = (round(float(value), 4) for value in fit(features, truth))
     calibration = {"bias": bias, "weights": dict(zip(FEATURES, weights, strict=True))}

@@ -15,9 +15,11 @@ from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
 from training.command_line import DeviceOption, JsonOption, run_command
+from training.configs.schema import DataConfig
 from training.data.coco import read_objects, read_results, write_results
+from training.data.datasets import open_dataset
 from training.decoding.constraints import MOST_CONSTRAINTS
-from training.engine.checkpoint_captions import BATCH, CheckpointCaptioner
+from training.engine.checkpoint_captions import BATCH, DatasetCaptioner
 from training.engine.distributed import DeviceError, choose_device
 from training.engine.experiment import load_run
 from training.errors import BackboneError, CheckpointError, ConfigError, DataError
@@ -28,12 +30,8 @@ from training.evaluation.references import References
 from training.evaluation.similar_images import photograph_features
 from training.paths import data_folder
 
-DATASETS = {
-    "flickr8k": References.of_flickr8k,
-    "coco_photographs": References.of_coco_photographs,
-    "looked_at": References.of_looked_at,
-}
-"""Data sets by name; called with the data folder and the split."""
+DATASETS = ("flickr8k", "coco_photographs", "looked_at")
+"""Data sets that need no options, of :data:`training.data.datasets.DATASETS`."""
 
 
 def evaluate(
@@ -237,7 +235,7 @@ def evaluate(
     ]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
-        with_torch = CheckpointCaptioner(*paths, device=choose_device(device), batch=batch_size)
+        with_torch = DatasetCaptioner(*paths, device=choose_device(device), batch=batch_size)
         with_torch.trained.change_search(repeat_penalty=repeat_penalty, end_penalty=end_penalty)
         with_torch.trained.set_image_size(image_size)
         models += _caption_with_checkpoint(with_torch, paths, against, constraints, minimum_constraints)
@@ -289,12 +287,14 @@ def _references(
     if images:
         return References.of_images(images)
     if dataset and dataset not in DATASETS:
-        return References.of_experiment(load_run(Path(dataset)), data_folder(), split or "dev")
-    return DATASETS[dataset or "flickr8k"](data_folder(), split or "dev")
+        experiment = load_run(Path(dataset))
+        return References.of_dataset(experiment.name, open_dataset(experiment.data, data_folder()), split or "dev")
+    name = dataset or DATASETS[0]
+    return References.of_dataset(name, open_dataset(DataConfig(dataset=name), data_folder()), split or "dev")
 
 
 def _caption_with_checkpoint(
-    captioner: CheckpointCaptioner,
+    captioner: DatasetCaptioner,
     paths: Sequence[Path],
     references: References,
     constraints: Path | None,

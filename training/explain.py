@@ -19,7 +19,7 @@ from training.data.photographs import read_photograph
 from training.data.regions import RegionFeatures
 from training.data.visual_inputs import open_batches, visual_of_features
 from training.engine.attributions import TOLERANCE, attribute_words
-from training.engine.checkpoint_captions import CheckpointCaptioner
+from training.engine.checkpoint_captions import DatasetCaptioner
 from training.errors import CheckpointError, DataError
 from training.evaluation.word_pictures import draw_attributions, draw_shares
 from training.models.captioner import Visual
@@ -55,7 +55,7 @@ def explain(
     With --prototypes, a bar above each word is the mean attention weight of a prototype divided by the sum of those of
     a prototype and of a word, averaged over the decoder's layers (PMA-Net, Fig. 6).
     """
-    captioner = CheckpointCaptioner(_checkpoint(best))
+    captioner = DatasetCaptioner(_checkpoint(best))
     trained = captioner.trained
     features = None
     if prototypes:
@@ -86,7 +86,7 @@ def explain(
 
 
 def _draw_regions(
-    captioner: CheckpointCaptioner,
+    captioner: DatasetCaptioner,
     path: Path,
     photograph: NDArray[np.uint8],
     visual: Visual,
@@ -114,7 +114,7 @@ def _draw_regions(
 
 @torch.inference_mode()
 def _draw_prototypes(
-    captioner: CheckpointCaptioner,
+    captioner: DatasetCaptioner,
     path: Path,
     photograph: NDArray[np.uint8],
     beam_size: int | None,
@@ -140,7 +140,7 @@ def _report(path: Path, words: Sequence[str], values: Sequence[float], digits: s
     print(f"{path}: " + " ".join(f"{word} {value:{digits}}" for word, value in zip(words, values, strict=True)))
 
 
-def _check_prototypes(captioner: CheckpointCaptioner) -> None:
+def _check_prototypes(captioner: DatasetCaptioner) -> None:
     """Check that a captioner attends to prototypes.
 
     Raises:
@@ -168,7 +168,7 @@ def _checkpoint(path: Path) -> Path:
     return path / _IMPORTED if path.is_dir() else path
 
 
-def _stored_visual(features: RegionFeatures, path: Path, captioner: CheckpointCaptioner) -> Visual:
+def _stored_visual(features: RegionFeatures, path: Path, captioner: DatasetCaptioner) -> Visual:
     """Read the features of a photograph.
 
     Raises:

@@ -20,7 +20,7 @@ from smart_caption_ros.captioning import Bundle, BundleError, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.frames import blobs
 from tests.training.models.published_m2 import published_state, published_words
-from training.engine.checkpoint_captions import CheckpointCaptioner
+from training.engine.checkpoint_captions import DatasetCaptioner
 from training.models import FAMILIES
 from training.models.captioner import Visual
 from training.models.m2 import M2Config
@@ -63,7 +63,7 @@ def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(
     np.testing.assert_array_equal(np.where(ended, 0, theirs[found]), case["beam_tokens"])
     np.testing.assert_allclose(chosen, case["beam_logprobs"], atol=1e-4)
 
-    trained = CheckpointCaptioner(bundle / "captioner.safetensors").trained
+    trained = DatasetCaptioner(bundle / "captioner.safetensors").trained
     assert trained.vocabulary == vocabulary
     ours = torch.from_numpy(np.argsort(theirs)[case["captions"]])
     with torch.inference_mode():

@@ -3,7 +3,6 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 import torch
@@ -11,10 +10,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from training import average
-from training.engine.averaging import average_captioners
 from training.engine.trained_captioner import TrainedCaptioner
-from training.vision.detection_classes import DETECTION_CLASSES
-from training.vision.side_by_side import SideBySide
 
 
 def moved(by: float, **changes: object) -> TrainedCaptioner:
@@ -55,25 +51,6 @@ def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(
     ]
     assert "dev" not in average_model.record
     assert {"0", "1", "2"} <= {entry["name"] for entry in average_model.record["backbone_trained_on"]}
-
-
-def test_the_average_has_the_detector_of_the_first() -> None:
-    models = {str(seed): tiny_trained(class_names=DETECTION_CLASSES, seed=seed) for seed in (1, 2)}
-    first, second, average_model = (
-        cast(SideBySide, model.backbone) for model in (*models.values(), average_captioners(models))
-    )
-    one, other, mean = (next(iter(module.grids[0].parameters())) for module in (first, second, average_model))
-    torch.testing.assert_close(mean, (one + other) / 2)
-    assert all(
-        torch.equal(*pair) for pair in zip(average_model.yolox.parameters(), first.yolox.parameters(), strict=True)
-    )
-
-
-def test_averaging_leaves_the_models_as_they_are() -> None:
-    first, second = moved(0.0), moved(1.0)
-    before = {name: tensor.clone() for name, tensor in first.tensors().items()}
-    average_captioners({"a": first, "b": second})
-    assert all(torch.equal(before[name], tensor) for name, tensor in first.tensors().items())
 
 
 def test_models_that_cannot_be_averaged_are_refused_with_the_reason(

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from training.command_line import ThreadsOption, repeat_list_options, run_command
+from training.command_line import ThreadsOption, run_command
 
 
 class ExpectedError(Exception):
@@ -74,12 +74,6 @@ def test_wrong_options_end_with_status_2(
     assert "Usage: python -m command" in capsys.readouterr().err
 
 
-def test_the_help_text_is_the_docstring(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "--help") == 0
-    shown = capsys.readouterr().out
-    assert all(text in shown for text in ("Do something.", "With details.", "What to do.", "Bundle folders."))
-
-
 def test_an_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match="bug"):
         run(monkeypatch, "bug")
@@ -91,9 +85,3 @@ def test_a_list_option_takes_several_values_or_is_repeated(
 ) -> None:
     assert run(monkeypatch, "good", *given, "--threads", "2") == 0
     assert capsys.readouterr().out == "good ['a', 'b'] 2\n"
-
-
-def test_only_list_options_are_repeated() -> None:
-    arguments = ["x", "--bundle", "a", "b", "-o", "c", "d", "--", "--bundle", "e", "f"]
-    expected = ["x", "--bundle", "a", "--bundle", "b", "-o", "c", "d", "--", "--bundle", "e", "f"]
-    assert repeat_list_options(arguments, {"--bundle"}) == expected

@@ -11,7 +11,7 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_trained, tiny_visual
 from training import ensemble
-from training.engine.checkpoint_captions import CheckpointCaptioner
+from training.engine.checkpoint_captions import DatasetCaptioner
 from training.engine.ensembles import join_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError
@@ -58,7 +58,7 @@ def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(
     assert joined.family == "ensemble"
     assert [member["family"] for member in joined.record["members"]] == list(FAMILIES)
     assert "dev" not in joined.record
-    together = CheckpointCaptioner(*paths)
+    together = DatasetCaptioner(*paths)
     assert together.name == "ensemble of 3: smart, m2, up_down"
     with torch.inference_mode():
         again = padded_logits(together.trained.captioner, visual, words).softmax(-1)

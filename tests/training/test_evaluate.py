@@ -192,19 +192,6 @@ def test_result_files_are_compared_with_paired_differences(evaluate: Command, co
     assert "give COCO instances" in again["not_available"]["chair_i"]
 
 
-def test_without_resamples_there_are_values_and_differences_alone(evaluate: Command, coco: Path) -> None:
-    out = coco / "out.json"
-    options = ["--captions", coco / "poor.json", coco / "good.json", "--references", coco / "captions.json"]
-    done = evaluate(*options, "--resamples", "0", "--json", out)
-    good = scored(done, out)["models"]["good"]
-    assert good["scores"]["cider"] > 0
-    assert good["intervals"]["cider"] == [None, None]
-    assert good["differences"]["cider"]["difference"] > 0
-    table = done.stdout.split("different captions")[0]
-    assert "[" not in table
-    assert "nan" not in done.stdout
-
-
 def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluate: Command, coco: Path) -> None:
     (coco / "some.json").write_text(json.dumps([{"image_id": i, "caption": "a dog"} for i in (1, 2, 99)]))
     out = coco / "out.json"
@@ -212,21 +199,6 @@ def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluat
     assert scored(done, out)["images"] == 2
     assert "1 of 3 captions of some have no references" in done.stderr
     assert "1 of 3 images with references have no caption of some" in done.stderr
-
-
-def test_a_bundle_and_a_result_file_are_compared_on_coco_photographs(
-    evaluate: Command, coco: Path, tiny_bundle: Path
-) -> None:
-    out = coco / "out.json"
-    done = evaluate(
-        "--bundle", tiny_bundle, "--captions", coco / "good.json", "--references", coco / "captions.json",
-        "--images", coco, "--json", out,
-    )  # fmt: skip
-    models = scored(done, out)["models"]
-    name = Captioner.from_bundle(tiny_bundle).model
-    assert list(models) == ["good", name]
-    frame = cv2.imread(str(coco / "2.png"))
-    assert models[name]["per_image"]["2"]["caption"] == Captioner.from_bundle(tiny_bundle).caption(frame).text
 
 
 def test_a_bundle_is_scored_on_karpathys_splits(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
@@ -292,7 +264,9 @@ def test_images_without_human_captions_are_captioned_in_order(evaluate: Command,
 
 
 def test_only_the_images_of_a_list_are_scored(evaluate: Command, coco: Path) -> None:
-    (coco / "some.txt").write_text("\ufeff3 \n1\n")
+    (coco / "some.txt").write_text("\ufeff3 \n1\r\n", encoding="utf-8")
+    results = json.loads((coco / "good.json").read_text())
+    (coco / "good.json").write_text(json.dumps([{**entry, "image_id": float(entry["image_id"])} for entry in results]))
     out = coco / "out.json"
     options = ["--captions", coco / "good.json", "--references", coco / "captions.json", "--json", out]
     document = scored(evaluate(*options, "--only", coco / "some.txt"), out)
@@ -507,10 +481,3 @@ def test_wrong_constraints_are_refused(
     assert done.returncode == 1
     assert complaint in done.stderr
     assert "is for checkpoints" in evaluate("--constraints", coco / "wrong.json").stderr
-
-
-def test_a_bundle_without_a_detector_constrains_nothing(
-    evaluate: Command, coco: Path, checkpoint: Path, tiny_bundle: Path
-) -> None:
-    options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco]
-    assert "this bundle has no detector" in evaluate(*options, "--constraints", tiny_bundle).stderr

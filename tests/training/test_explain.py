@@ -11,7 +11,7 @@ from tests.tiny_model import TINY_SIZES, tiny_trained
 from tests.training.region_files import WIDTH, regions, write_npz
 from training import explain
 from training.engine.trained_captioner import TrainedCaptioner
-from training.evaluation.word_pictures import draw_attributions, draw_shares, stretch_contrast
+from training.evaluation.word_pictures import draw_attributions
 from training.models.pma_net import PmaNet, PmaNetConfig
 from training.models.up_down import UpDown, UpDownConfig
 
@@ -123,16 +123,6 @@ def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined() ->
     assert panel[100, 130].tolist() == [0, 0, 255]
 
 
-def test_scores_are_stretched_to_the_range_from_0_to_1() -> None:
-    scores = torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3], [0.5, 0.5]])
-    assert stretch_contrast(scores).tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-
-
-def test_scores_of_another_number_of_regions_are_refused() -> None:
-    with pytest.raises(ValueError, match="49 regions have scores, but 81 have boxes"):
-        draw_attributions(["a"], torch.rand(1, 49), np.zeros((9, 9, 3), np.uint8), np.zeros((81, 4), np.float32))
-
-
 @pytest.mark.parametrize(("image_size", "height"), [(None, 240), (288, 288)])
 def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(
     image_size: int | None,
@@ -146,13 +136,6 @@ def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame
     assert run(monkeypatch, model, *photographs, "-o", tmp_path / "out.png", "--prototypes") == 0
     assert cv2.imread(str(tmp_path / "out.png")).shape[0] == 2 * height
     assert "b.png: w" in capsys.readouterr().out
-
-
-def test_bars_are_as_high_as_the_shares() -> None:
-    picture = draw_shares(["a", "dog"], [0.25, 0.75], np.zeros((100, 50, 3), np.uint8))
-    blue = (picture[:, 50:].astype(int) == (180, 110, 70)).all(axis=2)
-    heights = blue.sum(axis=0)
-    assert sorted(set(heights.tolist())) == [0, 41, 121]
 
 
 @pytest.mark.parametrize(("kind", "message"), [("empty", "has no prototypes yet"), ("other", "only pma_net has")])

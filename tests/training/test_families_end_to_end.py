@@ -125,7 +125,7 @@ def test_a_published_captioner_keeps_its_pieces_and_its_search(
     tuned = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     assert (tuned.vocabulary, tuned.captioner.config) == (vocabulary, published.config)
     assert tuned.search == search
-    inputs = trainer.captioning.inputs
+    inputs = trainer.task.inputs
     visual = inputs.visual(inputs.dev_batch(np.arange(3)))
     words = tuned.caption(visual).words
     settings = SearchSettings(**asdict(search), pieces=tuned.pieces)

@@ -129,16 +129,6 @@ def test_broken_photographs_are_named_and_counted_and_the_others_are_stored(feat
     ]  # fmt: skip
 
 
-def test_new_photographs_are_added_to_a_store(features: Command, tmp_path: Path) -> None:
-    photograph(tmp_path / "photos" / "a.png", 1)
-    assert features(tmp_path / "photos", "-o", tmp_path / "store", "--ids", "stem")[0] == 0
-    first = (tmp_path / "store" / "shard-00000.tokens.npy").stat().st_mtime_ns
-    photograph(tmp_path / "photos" / "b.png", 2)
-    assert features(tmp_path / "photos", "-o", tmp_path / "store", "--ids", "stem")[0] == 0
-    assert {image for image in ("a", "b") if image in FeatureStore(tmp_path / "store")} == {"a", "b"}
-    assert (tmp_path / "store" / "shard-00000.tokens.npy").stat().st_mtime_ns == first
-
-
 def test_a_killed_command_leaves_whole_images_and_resumes(features: Command, tmp_path: Path, tiny_bundle: Path) -> None:
     for number in range(40):
         photograph(tmp_path / "photos" / f"{number}.png", number)

@@ -7,18 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from spacy.lang.en.stop_words import STOP_WORDS
 
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL
 from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
-from tests.training.small_flickr8k import save_backbone
 from training import evaluate, features
 from training.data.coco import Karpathy
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
-from training.engine.checkpoint_captions import CheckpointCaptioner
-from training.engine.dev_evaluation import DevScores
+from training.engine.checkpoint_captions import DatasetCaptioner
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
@@ -102,7 +99,7 @@ def test_boxes_reach_the_captioner_in_training_search_and_evaluation(
     monkeypatch.setattr(Smart, "encode", recorded)
     train(tmp_path, data, features=features_config(kind))
     splits = Karpathy.load(data / "coco" / "dataset_coco.json")
-    CheckpointCaptioner(tmp_path / "run" / "best.safetensors").caption(splits.split("test"), None, data)
+    DatasetCaptioner(tmp_path / "run" / "best.safetensors").caption(splits.split("test"), None, data)
     assert {training for training, _ in encoded} == {True, False}
     assert encoded[-1][1].tokens.shape[0] == len(splits.split("test")), "the evaluation came last"
     for _, visual in encoded:
@@ -120,48 +117,6 @@ def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
     assert losses["store"] == pytest.approx(losses["npz"], abs=2e-3)  # float16
 
 
-def test_a_stopped_run_on_features_resumes_to_the_same_weights(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undisturbed = train(tmp_path, data, features=features_config("npz"))
-    folder = tmp_path / "again"
-    folder.mkdir()
-    config = load_run(write_coco_config(folder / "config.yaml", features=features_config("npz")))
-    first = Trainer(config, data, folder / "run", folder / "cache")
-    scores = iter([first.captioning.evaluate])
-
-    def scores_once(epochs_left: int) -> DevScores:
-        if (score := next(scores, None)) is None:
-            raise KeyboardInterrupt
-        return score(epochs_left)
-
-    monkeypatch.setattr(first.captioning, "evaluate", scores_once)
-    with pytest.raises(KeyboardInterrupt):
-        first.run()
-    second = Trainer(config, data, folder / "run", folder / "cache")
-    second.run()
-    expected, found = undisturbed.captioning.trained.tensors(), second.captioning.trained.tensors()
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
-
-
-def test_a_captioner_of_coco_photographs_is_trained_and_scored(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (data / "backbones").mkdir()
-    save_backbone(data / "backbones" / "small.onnx")
-    phase = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5}
-    fine = {**phase, "name": "end_to_end", "backbone_learning_rate": 1e-5, "crop": 0.8}
-    trainer = train(tmp_path, data, backbone="small.onnx", phases=[phase, fine])
-    assert [entry["phase"] for entry in trainer.progress.history] == ["frozen", "end_to_end"]
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    best, splits = tmp_path / "run" / "best.safetensors", data / "coco" / "dataset_coco.json"
-    options = ("--checkpoint", best, "--karpathy", splits, "--split", "test")
-    assert command(monkeypatch, evaluate, *options, "--images", data / "coco") == 0
-    assert command(monkeypatch, evaluate, *options) == 1
-
-
 @pytest.mark.parametrize(
     ("changes", "minimum"),
     [({"vocabulary": "spacy"}, 5), ({"vocabulary": "spaces"}, 6), ({"vocabulary": "x_lan", "minimum_count": 11}, 11)],
@@ -175,9 +130,7 @@ def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
     options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10, **changes}
     config = load_run(write_coco_config(tmp_path / "c.yaml", features=features_config("npz"), data=options))
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
-    assert set(trainer.captioning.trained.vocabulary.words[len(SPECIAL) :]) == {
-        w for w, n in counts.items() if n >= minimum
-    }
+    assert set(trainer.task.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
 
 
 def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
@@ -192,7 +145,7 @@ def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
 def test_the_maximum_length_in_training_is_independent_of_that_in_search(
     data: Path, tmp_path: Path, lengths: dict[str, int], longest: int
 ) -> None:
-    captions = with_lengths(tmp_path, data, max_words=10, **lengths).captioning.captions
+    captions = with_lengths(tmp_path, data, max_words=10, **lengths).task.captions
     assert (captions.max_words, captions.max_caption_words) == (10, longest)
 
 

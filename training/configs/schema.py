@@ -184,7 +184,7 @@ class ClippingConfig:
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class ScheduledSamplingConfig:
-    """How often cross-entropy replaces an input word by a word that the captioner predicts there.
+    """Schedule of the probability that cross-entropy replaces an input word by one that the captioner predicts there.
 
     In the epoch with n epochs of the phase before it, the probability is ``increase`` * floor((n - 1 - ``start``) /
     ``every``), between 0 and ``maximum``. ``maximum: 0.5`` with the defaults is X-LAN's published schedule.
@@ -272,7 +272,7 @@ class PhaseConfig:
     """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
     code."""
     reward_documents: Str = "images"
-    """What the document frequencies of the reward count: ``images``, or ``captions``, as in M2's code."""
+    """Documents of the reward's document frequencies: ``images``, or ``captions``, as in M2's code."""
     cider_btw_reward: Float = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
     presence_weight: Float = 0.0
@@ -332,7 +332,7 @@ class PhaseConfig:
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class EvaluationConfig:
-    """How the dev split is captioned after each epoch, and how the exported captioner searches.
+    """Captions of the dev split after each epoch, and the search of the exported captioner.
 
     A setting of the search that is not given is that of ``start_from``; without one, that of
     :class:`smart_caption_ros.captioning.search.Search`.

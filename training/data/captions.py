@@ -87,8 +87,8 @@ class TokenizedCaptions(Sequence[list[list[str]]]):
         counts = stop - first
         owners = np.repeat(np.arange(len(self)), counts)
         captions = np.arange(len(owners)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
-        each = np.arange(len(self.caption_starts))
-        return TokenizedCaptions(self.words, self.ids, self.caption_starts, each, captions), owners
+        one_each = np.arange(len(self.caption_starts))
+        return TokenizedCaptions(self.words, self.ids, self.caption_starts, one_each, captions), owners
 
     def word_counts(self) -> dict[str, int]:
         """Count how often each word occurs; the words of an image that is in the list twice count twice."""

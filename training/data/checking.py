@@ -119,7 +119,7 @@ def _all(images: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 class _Picture(NamedTuple):
-    """What is compared of a picture."""
+    """Digest and thumbnail of a picture, which are compared with those of others."""
 
     digest: str
     """Of its pixels."""

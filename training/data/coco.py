@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.files import write_text_atomically
-from smart_caption_ros.sources.json_files import whole_number
 from training.data.json_files import read_json
 from training.errors import DataError
 
@@ -65,9 +64,8 @@ def image_entries(document: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def image_key(value: object) -> str:
-    """Return an image id as text, the same for a number in any spelling (7, 7.0, "7")."""
-    number = whole_number(value)
-    return str(value) if number is None else str(number)
+    """Return an image id as text; some tools write whole numbers as 7.0."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _photograph(image: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ class CocoOptions:
     photographs: str = "coco"
     """Folder that contains ``train2014``, ``val2014`` and so on."""
     name: str = ""
-    """What the manifests of models call photographs and captions that are not COCO's; with ``terms``."""
+    """Name, in the manifests of models, of photographs and captions that are not COCO's; with ``terms``."""
     terms: str = ""
     """Terms of use of photographs and captions that are not COCO's."""
 

@@ -27,7 +27,7 @@ PROVENANCE = {
 
 @dataclass(frozen=True)
 class DescribedPhotograph:
-    """What people and labels say of a photograph."""
+    """Captions, statements and objects of a photograph."""
 
     part: str
     """One of :data:`PARTS`."""

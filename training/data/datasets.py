@@ -13,7 +13,7 @@ from training.data.coco_dataset import CocoOptions
 from training.data.coco_photographs import CocoPhotographsOptions
 from training.data.flickr8k import Flickr8kOptions
 from training.data.looked_at import LookedAtOptions
-from training.data.mixture import Mixture, Source
+from training.data.mixture import Mixture, MixtureSource
 from training.data.own_data import FolderOptions, TableOptions
 from training.errors import ConfigError, DataError
 
@@ -50,7 +50,7 @@ class MixtureOptions:
                 opened = _options(source).open(data)
             except DataError as error:
                 raise DataError(f"source {name}: {error}") from None
-            sources[name] = Source(opened, source.get("repeat", 1), source.get("weight", 1.0))
+            sources[name] = MixtureSource(opened, source.get("repeat", 1), source.get("weight", 1.0))
         return Mixture(sources, self.scored or list(sources), self.max_sentence_uses)
 
     @property

@@ -75,7 +75,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 
 
 class Ids(str, Enum):
-    """How file names become image ids: the whole name, the name without suffix, or the number at the end of that."""
+    """Rules for image ids: the file name, the name without suffix, or the number at the end of that."""
 
     NAME = "name"
     STEM = "stem"

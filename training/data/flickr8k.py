@@ -43,7 +43,7 @@ class Flickr8k(ArchivedPhotographs):
         if name not in SPLITS:
             raise DataError(f"unknown split {name!r}; Flickr8k has {', '.join(SPLITS)}")
         path = self.root / f"{name}.txt"
-        images = path.read_text(encoding="utf-8").split()
+        images = path.read_text(encoding="utf-8-sig").split()
         for line, image in enumerate(images, 1):
             if image not in self.captions:
                 raise DataError(f"{path}, line {line}: {image} has no caption in captions.csv")
@@ -54,7 +54,7 @@ class Flickr8k(ArchivedPhotographs):
         """Captions of every image, as written."""
         path = self.root / "captions.csv"
         captions: dict[str, list[str]] = defaultdict(list)
-        with path.open(encoding="utf-8", newline="") as stream:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream)
             if next(reader, None) != ["image", "caption"]:
                 raise DataError(f"{path}, line 1: expected the header image,caption")

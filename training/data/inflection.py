@@ -35,9 +35,3 @@ def singular(noun: str) -> str:
 def is_plural(noun: str) -> bool:
     """Return whether the last word of a noun phrase has a singular that differs from it."""
     return singular(noun) != noun
-
-
-@cache
-def with_indefinite_article(phrase: str) -> str:
-    """Prefix a singular noun phrase with ``a`` or ``an``."""
-    return str(_engine().a(phrase))

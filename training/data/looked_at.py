@@ -45,7 +45,7 @@ OTHER_TERMS = "pictures of public repositories, terms by source or none stated"
 
 @dataclass(frozen=True)
 class LookedAtPhotograph:
-    """What was written of a photograph."""
+    """Captions and list of things of a photograph."""
 
     data_set: str
     """A key of :data:`ARCHIVES`."""
@@ -145,7 +145,7 @@ class LookedAt(CaptionDataset):
 
 @dataclass(frozen=True)
 class LookedAtOptions:
-    """Which sources of ``looked_at`` are read."""
+    """The sources of ``looked_at`` that are read."""
 
     sources: list[str] = field(default_factory=list)
     """Values of ``source``, such as ``door_detect``; all where none is named."""

@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Source:
+class MixtureSource:
     """One data set of a mixture."""
 
     dataset: CaptionDataset
     repeat: int = 1
-    """How often each of its photographs occurs in an epoch."""
+    """Number of times that each of its photographs occurs in an epoch."""
     weight: float = 1.0
     """Weight of each of its captions in the cross-entropy."""
 
@@ -33,7 +33,7 @@ class Source:
 class Mixture(CaptionDataset):
     """A data set of several sources; image ids are ``<source>/<id in the source>``."""
 
-    sources: Mapping[str, Source]
+    sources: Mapping[str, MixtureSource]
     scored: Sequence[str]
     """Sources whose dev and test splits make up those of the mixture."""
     max_sentence_uses: int = 0

@@ -40,7 +40,7 @@ EMPTY, NO_PICTURE = "empty captions", "texts without a picture"
 
 
 class Row(NamedTuple):
-    """What a file says of a picture."""
+    """A picture in a table or folder: captions, split and group."""
 
     where: str
     """Place, for messages."""
@@ -60,7 +60,7 @@ class _OwnOptions:
     seed: int = 1
     """Seed by which they are drawn."""
     name: str = "own photographs and captions"
-    """What the manifests of models call the data."""
+    """Name of the data in the manifests of models."""
     terms: str = "not stated"
     """Terms of use of the data."""
 

@@ -27,7 +27,7 @@ class SearchSettings(Search):
     """Settings of beam search, and of what it computes beside the captions.
 
     Raises:
-        ValueError: as :class:`Search`; or ``after_end`` or ``repeat_penalty`` does not go with the other settings.
+        ValueError: as :class:`Search`; or ``repeat_penalty`` comes without ``same_words``.
     """
 
     stop: Literal["best", "all", "never"] = "best"
@@ -37,20 +37,13 @@ class SearchSettings(Search):
     ``max_words``; the search then never waits for the device, so that a CUDA graph can capture it."""
     attention: bool = True
     """Whether the attention weights are returned."""
-    after_end: Literal["padding", "log_probabilities", "words"] = "padding"
-    """What follows the end token in greedy decoding, a search with one beam, where the published codes differ from
-    ours: ``padding`` with log probability 0; ``log_probabilities``: padding with the log probability of the likeliest
-    word, as in X-LAN's code; ``words``: the likeliest words, as in M2's code. They are found where the search goes on,
-    with ``stop="never"``."""
     same_words: Tensor | None = None
     """(V,) int32 of :func:`training.decoding.repeats.same_words`, which ``repeat_penalty`` needs."""
     pieces: PieceTables | None = None
-    """Which words of the vocabulary are pieces; None where all are whole words."""
+    """Tables of the vocabulary's pieces of words; None where all are whole words."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.after_end != "padding" and (self.beam_size, self.stop, self.finished) != (1, "never", "in_beams"):
-            raise ValueError(f"after_end {self.after_end} needs beam_size 1, stop never and finished in_beams")
         if self.repeat_penalty and self.same_words is None:
             raise ValueError("repeat_penalty needs same_words, which says what words count as the same")
 
@@ -231,7 +224,7 @@ def best_is_final(finished: Finished, scores: Tensor, length_penalty: float) -> 
 
 
 def length_divisor(length: Tensor | int, length_penalty: float) -> Tensor | float:
-    """Compute what the scores of captions of so many words, in any shape, are divided by."""
+    """Compute the divisor of the scores of captions with ``length`` words, a number or a tensor of any shape."""
     if not length_penalty:
         return 1.0
     return (length.float() if isinstance(length, Tensor) else float(length)) ** length_penalty
@@ -456,22 +449,17 @@ class _Search:
             attention=self._settings.attention,
         )
         settings = self._settings
-        ended = self.ended if settings.after_end == "padding" else torch.zeros_like(self.ended)
         logits = logits.squeeze(2).float() + self._addend
         rules = self._groups, self._same_words, settings.repeat_penalty, self._pieces
         bias = None if self._bias is None else bias_of_next(self._bias, self._words, *rules)
         ranked = ranked_logits(logits, bias, position, settings.min_words)
         spare = 0 if self._finished is None else settings.beam_size
-        found = select_continuations(logits, self._scores, ended, ranked, spare)
+        found = select_continuations(logits, self._scores, self.ended, ranked, spare)
         past = torch.cat([self._past, self._own], dim=2)
         if self._finished is not None:
             found, self._finished = set_aside(found, self._finished, past, position, settings)
         before = self._words
-        self._words, parents, chosen, self._scores, newly_ended = found
-        if self._settings.after_end == "log_probabilities":
-            self._words = torch.where(self.ended, Vocabulary.padding_id, self._words)
-            newly_ended = newly_ended | self.ended
-        self.ended = newly_ended
+        self._words, parents, chosen, self._scores, self.ended = found
         if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
             self._bias = bias_after(continued, before.gather(1, parents), self._words, *rules)

@@ -1,4 +1,4 @@
-"""Where the constraints of constrained beam search are from: a file, or the objects that a detector finds."""
+"""Constraints of constrained beam search, read from a file or made of the objects that a detector finds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -19,6 +19,7 @@ from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.data.datasets import TRAINED_ON
 from training.data.json_files import read_json
+from training.decoding import beam_search
 from training.engine.buffers import load_released_tensors, released_tensors
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import BackboneError, CheckpointError, DataError
@@ -29,7 +30,7 @@ from training.vision.weight_files import read_parameters
 
 PARAMETERS = "parameters.json"
 """File of a bundle: a :class:`Place` for each parameter of the captioner, by the parameter's name."""
-EXCLUDED = -1e8
+EXCLUDED = beam_search.EXCLUDED / 2
 """Biases below it exclude words from the search; their own values are lost."""
 _NOT_OF_THE_FAMILY = ("family", "backbone", "parameters")
 """Keys of the manifest's ``architecture`` beside the options of the family."""
@@ -37,7 +38,7 @@ _NOT_OF_THE_FAMILY = ("family", "backbone", "parameters")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a captioner's graph holds a parameter."""
+    """The place of a captioner's parameter in its graph."""
 
     constant: str
     """Name of a constant of the Loop form."""
@@ -46,9 +47,9 @@ class Place:
     offset: int
     """Index of the parameter's first value in the flattened constant."""
     factor: float
-    """What the graph multiplied the parameter by."""
+    """Factor by which the graph has multiplied the parameter."""
     end_penalty: float = 0.0
-    """What the graph subtracted from the value of the end token: the penalty of the search."""
+    """Penalty of the end token that the graph has subtracted from its value."""
 
 
 def load_trained(path: Path) -> TrainedCaptioner:

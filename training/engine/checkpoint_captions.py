@@ -32,7 +32,7 @@ BATCH = 16
 """Images that are captioned at once, unless the caller says otherwise."""
 
 
-class CheckpointCaptioner:
+class DatasetCaptioner:
     """A checkpoint that captions the images of a data set."""
 
     def __init__(self, *paths: Path, device: torch.device | None = None, batch: int = BATCH) -> None:

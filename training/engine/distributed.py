@@ -24,8 +24,6 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_map_only
 
-from training.engine.allocator import keep_freed_memory
-
 T = TypeVar("T")
 
 PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -103,9 +101,7 @@ class Processes:
         self.device = device
         self.precision = "fp32"
         """A key of :data:`PRECISIONS`, in which :meth:`autocast` computes; the same in all processes."""
-        if device.type == "cpu":
-            keep_freed_memory()
-        else:
+        if device.type != "cpu":
             torch.cuda.set_device(device)
             torch.set_float32_matmul_precision("high")  # TF32 where products stay in float32
         by_torchrun = distributed.is_torchelastic_launched()

@@ -10,8 +10,6 @@ from training.engine.dev_evaluation import DevScores
 
 SELECTION = "cider"
 """Dev score by which the best epoch is selected."""
-_FORMER_NAMES = {"best_cider": "best_score", "phase_cider": "phase_score"}
-"""Names in checkpoints of earlier versions."""
 
 
 @dataclass
@@ -45,16 +43,14 @@ class Progress:
     seconds: float = 0.0
     """Time spent on this epoch."""
     precision: str = ""
-    """``fp32``, ``bf16`` or ``fp16``; empty for a new run and in checkpoints of earlier versions."""
+    """``fp32``, ``bf16`` or ``fp16``; empty for a new run."""
     scaler: dict[str, float] = field(default_factory=dict)
     """State of the scaler of gradients; empty but in fp16."""
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Progress":
         """Read the state of a checkpoint."""
-        known = {field.name for field in fields(cls)}
-        named = {_FORMER_NAMES.get(name, name): value for name, value in state.items()}
-        return cls(**{name: value for name, value in named.items() if name in known})
+        return cls(**{field.name: state[field.name] for field in fields(cls) if field.name in state})
 
     def begin_phase(self, phase: int) -> None:
         """Move to the beginning of a phase."""
@@ -64,7 +60,7 @@ class Progress:
     def epoch_entry(self, phase: str, scores: DevScores) -> dict[str, Any]:
         """Build the log entry of the epoch that has just been trained.
 
-        An entry with the key ``dev_subset`` has the scores of so many images; the others have those of the whole split.
+        ``dev_subset`` is the number of images that were scored; an entry without it has scores of the whole split.
         """
         entry: dict[str, Any] = {
             "phase": phase, "epoch": self.epoch + 1, "loss": round(self.loss_sum / self.step, 4),

@@ -11,7 +11,7 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.files import write_text_atomically
 from training.checkpoint import load_checkpoint
 from training.configs.parsing import build_config
-from training.configs.schema import ExperimentConfig
+from training.configs.schema import ExperimentConfig, FeaturesConfig
 from training.errors import CheckpointError, ConfigError
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -86,9 +86,15 @@ def _differing_keys(folder: Path, config: ExperimentConfig) -> list[str] | None:
         """Return the value of a key; one that is not given has its default, which runs of earlier versions wrote."""
         given = experiment.get(key)
         default = Search.beam_size if key.endswith(".beam_size") else defaults.get(key)
-        return default if given is None else given
+        if given is None:
+            return default
+        return _NAMES_NOW.get((key, given), given) if isinstance(given, str) else given
 
     return sorted(key for key in before.keys() | now.keys() if value(before, key) != value(now, key))
+
+
+_NAMES_NOW = {("data.vocabulary", "m2"): "spacy", ("data.vocabulary", "x_lan"): "spaces"}
+"""Values of keys that runs of earlier versions wrote, which have other names now."""
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:
@@ -107,6 +113,7 @@ def _without_compute_options(config: ExperimentConfig) -> ExperimentConfig:
         config,
         phases=phases,
         evaluation=evaluation,
+        features=config.features or FeaturesConfig(),  # options of features that are not given
         compile=False,
         checkpoint_minutes=0.0,
         log_every=1,

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from training.configs.schema import PhaseConfig
 from training.data.loading import divide_batch
-from training.engine.captioning import Captioning
 from training.engine.distributed import Processes
 from training.engine.optimizers import clip_gradient
 from training.engine.results import UnreadResult
+from training.engine.task import CaptionTask
 from training.objectives.objective import BatchLoss
 
 
@@ -31,32 +31,32 @@ class MicroBatch(NamedTuple):
 class _Forward(nn.Module):
     """Computes the loss as one module with all parameters that learn, as summing gradients over processes needs."""
 
-    def __init__(self, processes: Processes, captioning: Captioning, modules: Mapping[str, nn.Module]) -> None:
+    def __init__(self, processes: Processes, task: CaptionTask, modules: Mapping[str, nn.Module]) -> None:
         super().__init__()
         self.modules_to_train = nn.ModuleDict(modules)
-        self._processes, self._captioning = processes, captioning
+        self._processes, self._task = processes, task
 
     def forward(self, inputs: Any, images: np.ndarray) -> BatchLoss:
         with self._processes.autocast():
-            return self._captioning.loss(inputs, images)
+            return self._task.loss(inputs, images)
 
 
 class GradientStep:
     """Computes the gradients of one phase; they equal those of one process with the whole batch, except for dropout."""
 
     def __init__(
-        self, processes: Processes, captioning: Captioning, modules: Mapping[str, nn.Module], phase: PhaseConfig
+        self, processes: Processes, task: CaptionTask, modules: Mapping[str, nn.Module], phase: PhaseConfig
     ) -> None:
         """
         Args:
             processes: processes of the run.
-            captioning: computes the loss.
+            task: computes the loss.
             modules: those that learn in this phase, by name.
             phase: accumulation and clipping.
         """
-        self._processes, self._captioning, self._phase = processes, captioning, phase
+        self._processes, self._task, self._phase = processes, task, phase
         self._parameters = {name: list(module.parameters()) for name, module in modules.items()}
-        self._forward = processes.wrap(_Forward(processes, captioning, modules))
+        self._forward = processes.wrap(_Forward(processes, task, modules))
         self.scaler = processes.new_scaler()
         """Scales the loss, and updates the weights unless a gradient has overflowed."""
         self._parts: list[MicroBatch] = []
@@ -70,14 +70,14 @@ class GradientStep:
         Raises:
             DataError: an image cannot be read.
         """
-        weights = self._captioning.loss_weights(images)
+        weights = self._task.loss_weights(images)
         rank, count = self._processes.rank, self._processes.count
         parts = []
-        for own in divide_batch(images, self._captioning.costs(images), self._phase.accumulate, rank, count):
-            weight = float(self._captioning.loss_weights(own).sum() / weights.sum())
+        for own in divide_batch(images, self._task.costs(images), self._phase.accumulate, rank, count):
+            weight = float(self._task.loss_weights(own).sum() / weights.sum())
             # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
-            parts.append(MicroBatch(own, self._processes.pin(self._captioning.read(own)), weight))
+            parts.append(MicroBatch(own, self._processes.pin(self._task.read(own)), weight))
         return parts
 
     def differentiate(self, parts: list[MicroBatch], optimizer: torch.optim.Optimizer) -> UnreadResult:

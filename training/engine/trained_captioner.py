@@ -74,7 +74,7 @@ class TrainedCaptioner:
 
     @property
     def pieces(self) -> PieceTables | None:
-        """Which words of the vocabulary are pieces; None where all are whole words."""
+        """Tables of the vocabulary's pieces of words; None where all are whole words."""
         return PieceTables.of(self.vocabulary)
 
     def set_image_size(self, size: int | Sequence[int] | None) -> None:

@@ -23,7 +23,6 @@ from training.checkpoint import (
 from training.configs.schema import ExperimentConfig, PhaseConfig
 from training.data.checking import unusable_pictures
 from training.data.loading import load_ahead, loading_threads
-from training.engine.captioning import Captioning, TrainedModule
 from training.engine.distributed import Processes, check_compiler, choose_device
 from training.engine.moving_average import WeightAverage
 from training.engine.optimizers import layers_with_factors, make_optimizer, parameter_groups
@@ -34,6 +33,7 @@ from training.engine.results import ResultReader, StepResult
 from training.engine.run_folder import BEST, CHECKPOINT, claim_folder, epoch_file, load_of_run
 from training.engine.schedules import make_scheduler
 from training.engine.step import GradientStep, MicroBatch
+from training.engine.task import CaptionTask, TrainedModule
 from training.errors import ConfigError
 from training.models.captioner import HookContext
 
@@ -76,9 +76,9 @@ class Trainer:
                 print(f"warning: {warning}", file=sys.stderr, flush=True)
         with self.processes.fail_in_all():
             self._check_processes()
-            self.captioning = Captioning(config, data, cache, self.processes, left_out)
-        self.processes.run_in_turns(self.captioning.prepare)
-        self.plan = Plan(config.phases, len(self.captioning.images["train"]), self.captioning.pairs)
+            self.task = CaptionTask(config, data, cache, self.processes, left_out)
+        self.processes.run_in_turns(self.task.prepare)
+        self.plan = Plan(config.phases, len(self.task.images["train"]), self.task.pairs)
         self.progress = Progress()
         self._saved_epochs = set(saved_epochs)
         self._averages: dict[str, WeightAverage] = {}
@@ -152,19 +152,19 @@ class Trainer:
         path = self.folder / name
         found = self.processes.from_first(lambda: load_of_run(path) if path.exists() else None)
         if found is not None:
-            self.captioning.load_tensors(found[0])
+            self.task.load_tensors(found[0])
         return found
 
     def _run_phase(self, tensors: dict[str, Tensor]) -> None:
         """Train a phase, or the rest of it after a checkpoint with these tensors."""
         progress, phase = self.progress, self.config.phases[self.progress.phase]
-        self.processes.run_in_turns(lambda: self.captioning.begin_phase(progress.phase))
-        trained = self.captioning.modules_to_train(progress.phase)
+        self.processes.run_in_turns(lambda: self.task.begin_phase(progress.phase))
+        trained = self.task.modules_to_train(progress.phase)
         optimizer = _optimizer(phase, trained)
         if saved := under_prefix("optimizer", tensors):
             restore_optimizer(optimizer, saved)
         modules = {name: own.module for name, own in trained.items()}
-        step = GradientStep(self.processes, self.captioning, modules, phase)
+        step = GradientStep(self.processes, self.task, modules, phase)
         if progress.scaler:
             step.scaler.load_state_dict(progress.scaler)
         self._scaler = step.scaler
@@ -197,9 +197,9 @@ class Trainer:
     ) -> None:
         progress, batch = self.progress, phase.images_per_batch
         place = (progress.phase, progress.epoch)
-        order = self.captioning.begin_epoch(progress.epoch, self._random(*place))
+        order = self.task.begin_epoch(progress.epoch, self._random(*place))
         steps = range(progress.step, self.plan.steps[progress.phase])
-        results = ResultReader(self.processes, self.captioning.max_loss, overflows=step.scaler.is_enabled())
+        results = ResultReader(self.processes, self.task.max_loss, overflows=step.scaler.is_enabled())
         self._time_of_count = self._time_of_log = time.monotonic()
         if self._report:
             self._report.begin_epoch()
@@ -240,8 +240,8 @@ class Trainer:
         place = (progress.phase, progress.epoch, progress.step)
         self.processes.seed(_seed((self.config.seed, *place, self.processes.rank)))
         if progress.step == 0:
-            self.captioning.on_epoch(self._hook_context(place[:2]))
-        self.captioning.on_step(self._hook_context(place))
+            self.task.on_epoch(self._hook_context(place[:2]))
+        self.task.on_step(self._hook_context(place))
 
     def _hook_context(self, place: tuple[int, ...]) -> HookContext:
         progress = self.progress
@@ -256,10 +256,10 @@ class Trainer:
         )
 
     def _copy_of_buffers(self) -> dict[str, Tensor]:
-        return {name: buffer.clone() for name, buffer in self.captioning.changing_buffers().items()}
+        return {name: buffer.clone() for name, buffer in self.task.changing_buffers().items()}
 
     def _restore_buffers(self, buffers: dict[str, Tensor]) -> None:
-        for name, buffer in self.captioning.changing_buffers().items():
+        for name, buffer in self.task.changing_buffers().items():
             buffer.copy_(buffers[name])
 
     def _count(self, optimizer: torch.optim.Optimizer) -> None:
@@ -304,12 +304,12 @@ class Trainer:
     def _score_epoch(self, phase: PhaseConfig) -> None:
         """Score the weights, and save them if they are the best."""
         progress = self.progress
-        scores = self.captioning.evaluate(epochs_left=phase.last_epoch - progress.epoch - 1)
+        scores = self.task.evaluate(epochs_left=phase.last_epoch - progress.epoch - 1)
         if scores.whole is None and phase.patience:
             stale = progress.stale_epochs_after(scores)
             # The phase ends here, or may end without a better epoch.
             if stale >= phase.patience or stale == 0:
-                scores = self.captioning.evaluate(epochs_left=0)
+                scores = self.task.evaluate(epochs_left=0)
         self._count_time()
         entry = progress.epoch_entry(phase.name, scores)
         progress.history.append(entry)
@@ -318,9 +318,9 @@ class Trainer:
         better = progress.end_epoch(scores)
         if self.processes.is_first:
             if better:
-                self.captioning.save(self.result, entry)
+                self.task.save(self.result, entry)
             if (phase.name, progress.epoch) in self._saved_epochs:
-                self.captioning.save(self.folder / epoch_file(phase.name, progress.epoch), entry)
+                self.task.save(self.folder / epoch_file(phase.name, progress.epoch), entry)
 
     def _save(self, optimizer: torch.optim.Optimizer | None, buffers: dict[str, Tensor] | None = None) -> None:
         """Write the checkpoint, in the first process.
@@ -332,7 +332,7 @@ class Trainer:
         if self._report is None:
             return
         self._count_time()
-        tensors = self.captioning.tensors()
+        tensors = self.task.tensors()
         tensors.update({name: value for name, value in (buffers or {}).items() if name in tensors})
         if optimizer is not None:
             tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))

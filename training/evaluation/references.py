@@ -8,12 +8,9 @@ import numpy as np
 
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
-from training.configs.schema import ExperimentConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.coco import Karpathy, read_captions, read_image_files
+from training.data.coco import Karpathy, image_key, read_captions, read_image_files
 from training.data.coco_photographs import CocoPhotographs
-from training.data.datasets import open_dataset
-from training.data.flickr8k import Flickr8k
 from training.data.json_files import read_json
 from training.data.looked_at import LookedAt
 from training.data.photographs import PhotographArchive, read_photograph
@@ -51,66 +48,34 @@ class References:
     """What the images show, where there are exhaustive lists."""
 
     @classmethod
-    def of_flickr8k(cls, data: Path, split: str) -> "References":
-        """Take a split of Flickr8k.
+    def of_dataset(cls, name: str, dataset: CaptionDataset, split: str) -> "References":
+        """Take a split of a data set, with objects, lists of things and domains where it has them.
 
         Raises:
-            DataError: the data set is missing or malformed, or the split is unknown.
+            DataError: the data set is malformed, or has no such split.
         """
-        return cls._of_dataset("flickr8k", Flickr8k(data / "flickr8k"), split)
-
-    @classmethod
-    def of_coco_photographs(cls, data: Path, split: str) -> "References":
-        """Take the photographs of a split of coco_photographs that have captions, with objects; indoors and outdoors.
-
-        Raises:
-            DataError: the data set is missing or malformed, or the split is unknown.
-        """
-        dataset = CocoPhotographs(data / "coco_photographs")
-        references = cls._of_dataset("coco_photographs", dataset, split)
-        photographs = {image: dataset.photographs[image] for image in references.captions}
-        return replace(
-            references,
-            objects={image: photograph.objects for image, photograph in photographs.items()},
-            domains={image: DOMAINS[photograph.indoor] for image, photograph in photographs.items()},
-        )
-
-    @classmethod
-    def of_looked_at(cls, data: Path, split: str) -> "References":
-        """Take the photographs of a split of looked_at, with their lists of things; by kinds of places.
-
-        Raises:
-            DataError: the data set is missing or malformed, or the split is unknown.
-        """
-        dataset = LookedAt(data)
-        references = cls._of_dataset("looked_at", dataset, split)
-        photographs = {image: dataset.photographs[image] for image in references.captions}
-        things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())
-        return replace(
-            references,
-            shown=ShownThings.of(things, dataset.things, references.captions),
-            domains={image: KINDS.get(photograph.source, "other sources") for image, photograph in photographs.items()},
-        )
-
-    @classmethod
-    def of_experiment(cls, experiment: ExperimentConfig, data: Path, split: str) -> "References":
-        """Take a split of the data set of an experiment.
-
-        Raises:
-            DataError: the data set is missing or malformed, or has no such split.
-        """
-        dataset = open_dataset(experiment.data, data)
-        return cls._of_dataset(experiment.name, dataset, split)
-
-    @classmethod
-    def _of_dataset(cls, name: str, dataset: CaptionDataset, split: str) -> "References":
-        return cls(
+        references = cls(
             name=f"{name}_{split}",
             captions={image: dataset.captions[image] for image in dataset.split(split)},
             read_image=dataset.read_image,
             frequency_captions=[dataset.captions[image] for image in dataset.split("train")],
             frequencies_from=f"{name} train",
         )
+        if isinstance(dataset, CocoPhotographs):
+            return replace(
+                references,
+                objects={image: dataset.photographs[image].objects for image in references.captions},
+                domains={image: DOMAINS[dataset.photographs[image].indoor] for image in references.captions},
+            )
+        if isinstance(dataset, LookedAt):
+            things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())
+            sources = {image: dataset.photographs[image].source for image in references.captions}
+            return replace(
+                references,
+                shown=ShownThings.of(things, dataset.things, references.captions),
+                domains={image: KINDS.get(source, "other sources") for image, source in sources.items()},
+            )
+        return references
 
     @classmethod
     def of_karpathy(cls, path: Path, split: str, images: Path | None) -> "References":
@@ -223,7 +188,7 @@ class References:
             raise DataError(f"{path}: expected an object with a list of image ids for each domain")
         domains: dict[str, str] = {}
         for domain, images in document.items():
-            for image in map(str, images):
+            for image in map(image_key, images):
                 if domains.setdefault(image, domain) != domain:
                     raise DataError(f"{path}: image {image} is in two domains, {domains[image]} and {domain}")
         if not domains.keys() & self.captions.keys():

@@ -91,7 +91,7 @@ DIVERSITY_ROWS: dict[str, Callable[[Diversity], str]] = {
     "words a caption": lambda found: f"{found.mean_words:.2f}",
     "self-BLEU": lambda found: "-" if found.self_bleu is None else _number(found.self_bleu),
 }
-"""What the table says of the diversity of all captions, by heading."""
+"""Rows of the diversity of all captions, by heading: functions from the measures to the text of a cell."""
 DOMAIN_DIVERSITY_ROWS = ("different captions", "distinct words")
 """Headings of :data:`DIVERSITY_ROWS` that the table has for each domain."""
 

@@ -43,7 +43,32 @@ class AttentionOnAttention(nn.Module):
         return information * torch.sigmoid(self.gate(joined))
 
 
-class MultiHeadAttention(nn.Module):
+class HeadProjections(nn.Module):
+    """Queries, keys and values of H heads."""
+
+    def __init__(self, d_model: int, heads: int, source_width: int | None = None) -> None:
+        """Make the projections; ``source_width`` is the width of what is attended to, by default d."""
+        super().__init__()
+        source_width = d_model if source_width is None else source_width
+        self.heads, self.d_head = heads, d_model // heads
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(source_width, d_model)
+        self.value = nn.Linear(source_width, d_model)
+
+    def scaled_queries(self, x: Tensor) -> Tensor:
+        """Project ``x`` (B, Q, d) to queries (B, H, Q, d_h), divided by sqrt(d_h)."""
+        return self.split_heads(self.query(x)) * self.d_head**-0.5
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Split the width by heads: (B, n, d) -> (B, H, n, d_h)."""
+        return x.unflatten(-1, (self.heads, self.d_head)).transpose(-3, -2)
+
+    def join_heads(self, x: Tensor) -> Tensor:
+        """Join the heads: (B, H, n, d_h) -> (B, n, d)."""
+        return x.transpose(-3, -2).flatten(-2)
+
+
+class MultiHeadAttention(HeadProjections):
     """Scaled dot-product attention with H heads, optionally with memory slots (SMArT, Eq. 1-4 and 7-8; M2, Eq. 3).
 
     Memory slots are learned keys and values appended to the projected ones; they do not depend on the input.
@@ -54,14 +79,9 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(self, config: TransformerConfig, memory_slots: int = 0) -> None:
-        super().__init__()
+        super().__init__(config.d_model, config.heads)
         d_model = config.d_model
-        self.heads = config.heads
-        self.d_head = d_model // config.heads
         self.memory_slots = memory_slots
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model)
-        self.value = nn.Linear(d_model, d_model)
         self.output = AttentionOnAttention(d_model) if config.attention_on_attention else nn.Linear(d_model, d_model)
         for part in self.modules():
             if isinstance(part, nn.Linear):
@@ -120,8 +140,7 @@ class MultiHeadAttention(nn.Module):
         Returns:
             (B, Q, d) and the attention weights (B, H, Q, K).
         """
-        queries = self.split_heads(self.query(x)) * self.d_head**-0.5
-        scores = queries @ keys.transpose(-2, -1)
+        scores = self.scaled_queries(x) @ keys.transpose(-2, -1)
         if bias is not None:
             scores = scores + bias
         if mask is not None:
@@ -145,13 +164,9 @@ class MultiHeadAttention(nn.Module):
             mask = torch.cat([mask, mask.new_ones(mask.shape[0], self.memory_slots)], dim=1)
         return mask[:, None, None, :]
 
-    def split_heads(self, x: Tensor) -> Tensor:
-        """Split the width by heads: (B, n, d) -> (B, H, n, d_h)."""
-        return x.unflatten(-1, (self.heads, self.d_head)).transpose(-3, -2)
-
     def _merge_heads(self, mixed: Tensor, x: Tensor) -> Tensor:
         """Apply the output projection: (B, H, n, d_h) -> (B, n, d); ``x`` (B, n, d) is what attended."""
-        joined = mixed.transpose(-3, -2).flatten(-2)
+        joined = self.join_heads(mixed)
         if isinstance(self.output, AttentionOnAttention):
             return self.output(joined, x)
         return self.output(joined)

@@ -132,7 +132,7 @@ class PrefixTree(NamedTuple):
 
 
 class BufferPolicy(NamedTuple):
-    """How training and checkpoints treat a buffer of a captioner."""
+    """The treatment of a captioner's buffer in training and in checkpoints."""
 
     synchronise: bool = False
     """Whether the first process' value is sent to all processes after every hook."""

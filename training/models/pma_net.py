@@ -41,7 +41,7 @@ class PmaNetConfig(TransformerConfig):
     bank_words: int = 16
     """Words of a step that the bank holds, drawn at random; the paper keeps all, 10^8 vectors a layer."""
     refreshes_per_epoch: int = 2
-    """How often in an epoch the prototypes are computed anew, once the bank is full."""
+    """Number of times in an epoch that the prototypes are computed anew, once the bank is full."""
     neighbours: int = 8
     """k, keys whose values are interpolated in Eq. 4."""
     cluster_iterations: int = 10

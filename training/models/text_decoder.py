@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.checks import check_at_least_1, check_one_of, check_positive, check_shares
-from training.models.attention import MASKED_SCORE, ImageCache, WordCache, converted_for_products
+from training.models.attention import MASKED_SCORE, HeadProjections, ImageCache, WordCache, converted_for_products
 from training.models.captioner import (
     Captioner,
     CaptionerConfig,
@@ -81,7 +81,7 @@ class TextDecoderConfig(CaptionerConfig):
             raise ValueError(f"prompt has {len(self.prompt)} words, but max_length is {self.max_length}")
 
 
-class EncodedImage(NamedTuple):
+class DecoderContext(NamedTuple):
     """Everything that decoding needs of B images; lists have one entry a layer, or none."""
 
     image: list[ImageCache]
@@ -94,20 +94,16 @@ class EncodedImage(NamedTuple):
     """(B, 1, 1, N + P) bool; None when all may be seen."""
 
 
-class TextAttention(nn.Module):
+class TextAttention(HeadProjections):
     """Scaled dot-product attention with H heads, to one or two lists of keys."""
 
     def __init__(self, d_model: int, heads: int, source_width: int) -> None:
-        super().__init__()
-        self.heads, self.d_head = heads, d_model // heads
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(source_width, d_model)
-        self.value = nn.Linear(source_width, d_model)
+        super().__init__(d_model, heads, source_width)
         self.output = nn.Linear(d_model, d_model)
 
     def project_keys_values(self, x: Tensor) -> ImageCache:
         """Project ``x`` (B, n, source_width) to keys and values (B, H, n, d_h)."""
-        return ImageCache(self._split_heads(self.key(x)), self._split_heads(self.value(x)))
+        return ImageCache(self.split_heads(self.key(x)), self.split_heads(self.value(x)))
 
     def forward(self, x: Tensor, *sources: tuple[ImageCache, Tensor | None]) -> tuple[Tensor, Tensor]:
         """Attend from ``x`` (B, Q, d).
@@ -120,7 +116,7 @@ class TextAttention(nn.Module):
         Returns:
             (B, Q, d) and the attention weights over the keys of all sources, (B, H, Q, K).
         """
-        queries = self._split_heads(self.query(x)) * self.d_head**-0.5
+        queries = self.scaled_queries(x)
         scores = []
         for (keys, _), mask in sources:
             score = queries @ keys.transpose(-2, -1)
@@ -133,10 +129,7 @@ class TextAttention(nn.Module):
             for first, last, ((_, values), _) in zip([0, *ends[:-1]], ends, sources, strict=True)
         ]
         mixed = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-        return self.output(mixed.transpose(-3, -2).flatten(-2)), weights
-
-    def _split_heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, self.d_head)).transpose(-3, -2)
+        return self.output(self.join_heads(mixed)), weights
 
 
 class TextLayer(nn.Module):
@@ -164,7 +157,7 @@ class TextLayer(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, words: WordCache | None, visible: Tensor | None, encoded: EncodedImage, layer: int
+        self, x: Tensor, words: WordCache | None, visible: Tensor | None, encoded: DecoderContext, layer: int
     ) -> tuple[Tensor, Tensor, WordCache]:
         """Compute the layer for Q words of each image, or for the tokens of a prefix.
 
@@ -262,12 +255,12 @@ class TextDecoder(Captioner):
     def max_words(self) -> int:
         return self.config.max_length - len(self.prompt) + 1
 
-    def encode(self, visual: Visual) -> EncodedImage:
+    def encode(self, visual: Visual) -> DecoderContext:
         tokens = converted_for_products(self.token_projection(visual.tokens))
         mask = None if visual.mask is None else visual.mask[:, None, None]
         if self.prefix_tokens:
-            nothing = EncodedImage([], None, [], None)
-            encoded = EncodedImage([], None, self._prefix(tokens, mask, nothing), mask)
+            nothing = DecoderContext([], None, [], None)
+            encoded = DecoderContext([], None, self._prefix(tokens, mask, nothing), mask)
         else:
             # Contiguous, because every step of the search multiplies them, and would copy them for it.
             image = [
@@ -275,10 +268,10 @@ class TextDecoder(Captioner):
                 for layer in self.layers
                 if isinstance(layer, TextLayer)
             ]
-            encoded = EncodedImage(image, mask, [], None)
+            encoded = DecoderContext(image, mask, [], None)
         return encoded if len(self.prompt) == 1 else self._with_prompt(encoded, tokens.shape[0])
 
-    def _with_prompt(self, encoded: EncodedImage, batch: int) -> EncodedImage:
+    def _with_prompt(self, encoded: DecoderContext, batch: int) -> DecoderContext:
         """Append the words of the prompt, except the last, to the prefix of B images."""
         words = torch.tensor(self.prompt[:-1], device=self.position_embedding.weight.device)
         count = len(words)
@@ -296,7 +289,7 @@ class TextDecoder(Captioner):
             mask = torch.cat([mask, mask.new_ones(batch, 1, 1, count)], dim=3)
         return encoded._replace(prefix=joined, prefix_mask=mask)
 
-    def _prefix(self, x: Tensor, visible: Tensor | None, encoded: EncodedImage) -> list[ImageCache]:
+    def _prefix(self, x: Tensor, visible: Tensor | None, encoded: DecoderContext) -> list[ImageCache]:
         """Compute the keys and values of a prefix (B, n, d) in every layer."""
         caches = []
         for index, layer in enumerate(self.layers):
@@ -304,7 +297,7 @@ class TextDecoder(Captioner):
             caches.append(ImageCache(cache.keys.values.contiguous(), cache.values.values.contiguous()))
         return caches
 
-    def initial_state(self, encoded: EncodedImage, sequences: int) -> list[WordCache]:
+    def initial_state(self, encoded: DecoderContext, sequences: int) -> list[WordCache]:
         like = (encoded.image or encoded.prefix)[0].keys
         empty = like.new_zeros(like.shape[0], like.shape[1], 0, like.shape[3])
         return [WordCache(Slots(empty), Slots(empty)) for _ in self.layers]
@@ -315,7 +308,7 @@ class TextDecoder(Captioner):
         position: Tensor | int,
         past: Tensor,
         state: list[WordCache],
-        encoded: EncodedImage,
+        encoded: DecoderContext,
         *,
         attention: bool = True,
     ) -> Step:
@@ -334,7 +327,7 @@ class TextDecoder(Captioner):
         shares = None if weights is None else split_sequences(weights, length)
         return Step(split_sequences(logits, length), shares, caches)
 
-    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
+    def decode_tree(self, tree: PrefixTree, encoded: DecoderContext) -> Tensor:
         positions = self.position_embedding(tree.positions + len(self.prompt) - 1)
         state = self.initial_state(encoded, 1)
         words = self._after_prompt(tree.words, tree.positions)
@@ -354,7 +347,7 @@ class TextDecoder(Captioner):
         positions: Tensor,
         visible: Tensor,
         state: list[WordCache],
-        encoded: EncodedImage,
+        encoded: DecoderContext,
         *,
         attention: bool,
     ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
@@ -385,7 +378,7 @@ class TextDecoder(Captioner):
             x = self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
         return self.word_projection(x)
 
-    def _image_shares(self, weights: Tensor, encoded: EncodedImage) -> Tensor:
+    def _image_shares(self, weights: Tensor, encoded: DecoderContext) -> Tensor:
         """Average the last layer's attention over heads: (B, H, Q, ...) -> (B, Q, N), 1 in sum over the tokens."""
         shares = weights.mean(dim=1)
         if self.prefix_tokens:

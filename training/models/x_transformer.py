@@ -54,7 +54,7 @@ class XTransformerConfig(XLinearConfig):
         check_shares(self, "word_dropout")
 
 
-class EncodedImage(NamedTuple):
+class EncodedRegions(NamedTuple):
     """Everything that decoding needs of B images."""
 
     whole: Tensor
@@ -75,7 +75,7 @@ class XTransformerState(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What a decoder layer knows of the Q words that are decoded."""
+    """Input of a decoder layer for the Q words that are decoded."""
 
     own: Tensor
     """(B, Q, d)"""
@@ -212,9 +212,9 @@ class XTransformer(Captioner):
             queries.append(query)
         return self.whole_norm(self.whole_projection(torch.cat(queries, dim=-1))), regions
 
-    def encode(self, visual: Visual) -> EncodedImage:
+    def encode(self, visual: Visual) -> EncodedRegions:
         whole, regions = self.encode_regions(visual)
-        return EncodedImage(
+        return EncodedRegions(
             self.whole_factor(whole),
             [
                 # Contiguous, because every word multiplies them.
@@ -224,7 +224,7 @@ class XTransformer(Captioner):
             None if visual.mask is None else visual.mask[:, None, None],
         )
 
-    def initial_state(self, encoded: EncodedImage, sequences: int) -> XTransformerState:
+    def initial_state(self, encoded: EncodedRegions, sequences: int) -> XTransformerState:
         like = encoded.caches[0].keys
         batch, heads, _, d_head = like.shape
         empty = like.new_zeros(batch, heads, 0, d_head)
@@ -237,7 +237,7 @@ class XTransformer(Captioner):
         position: Tensor | int,
         past: Tensor,
         state: XTransformerState,
-        encoded: EncodedImage,
+        encoded: EncodedRegions,
         *,
         attention: bool = True,
     ) -> Step:
@@ -247,7 +247,7 @@ class XTransformer(Captioner):
         logits, weights, state = self._decode_words(x, visible_slots(past, length), state, encoded)
         return Step(split_sequences(logits, length), split_sequences(weights.mean(dim=1), length), state)
 
-    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
+    def decode_tree(self, tree: PrefixTree, encoded: EncodedRegions) -> Tensor:
         x = self._embed(tree.words, functional.embedding(tree.positions, self.positions))
         return self._decode_words(x, tree.visible, self.initial_state(encoded, 1), encoded)[0]
 
@@ -258,7 +258,7 @@ class XTransformer(Captioner):
         return normed
 
     def _decode_words(
-        self, x: Tensor, visible: Tensor, state: XTransformerState, encoded: EncodedImage
+        self, x: Tensor, visible: Tensor, state: XTransformerState, encoded: EncodedRegions
     ) -> tuple[Tensor, Tensor, XTransformerState]:
         """Decode Q embedded words of each image.
 

@@ -19,14 +19,14 @@ STRIDE = 32
 
 @dataclass(frozen=True)
 class BackboneSpec:
-    """What a backbone takes and what it makes of it."""
+    """Input frames and output tokens of a backbone."""
 
     preprocessing: Preprocessing
     """Size, interpolation and crop of the frames."""
     mean: tuple[float, float, float]
     """Of red, green and blue from 0 to 1; the network subtracts it itself."""
     std: tuple[float, float, float]
-    """What the difference is divided by."""
+    """Standard deviations of red, green and blue, by which the differences are divided."""
     rows: int
     columns: int
     """Of the grid of tokens."""

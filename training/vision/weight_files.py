@@ -21,7 +21,7 @@ Layers = list[tuple[np.ndarray, np.ndarray]]
 """For each convolution, in the order of the forward pass, float32 weights (outputs, inputs / groups, kh, kw) and bias
 (outputs,)."""
 QUANTISED = "_quantized", "_scale"
-"""What ONNX Runtime's quantiser appends to a weight's name for its 8-bit values and for the step of each column."""
+"""Suffixes that ONNX Runtime's quantiser gives a weight's 8-bit values and the steps of its columns."""
 NORMALISATION_EPSILON = 1e-3
 """Epsilon of EfficientNet's batch normalisation."""
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from training.configs.schema import ExperimentConfig, FeaturesConfig, RecipeConfig
-from training.data.visual_inputs import FEATURE_KINDS
+from training.configs.schema import ExperimentConfig, RecipeConfig
 from training.engine.experiment import load_experiment, load_run, parse_record
 from training.engine.recipe import Recipe
 from training.errors import ConfigError
@@ -170,23 +169,12 @@ def test_a_file_without_keys_and_values_is_refused_with_its_name(tmp_path: Path,
         load_run(written(tmp_path, text))
 
 
-def test_a_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"absent\.yaml: No such file"):
-        load_run(tmp_path / "absent.yaml")
-
-
 def test_keys_that_are_gone_are_ignored_in_a_record_of_an_earlier_version() -> None:
     gone = {"fresh_captioner": True, "cached_views": 2, "objective": "language"}
     phases = [{"name": "p", "epochs": 1, "learning_rate": 0.1, **gone}]
     data = {"text": "captions.json", "max_words": 9}
     config = parse_record({**GOOD, "task": "captioning", "phases": phases, "data": data}, "record")
     assert (config.phases[0].name, config.data.max_words) == ("p", 9)
-
-
-def test_every_kind_of_features_that_can_be_read_is_an_option() -> None:
-    for kind in FEATURE_KINDS:
-        given = ["f"] if kind == "tsv" else "f"
-        assert FeaturesConfig(**{kind: given}).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -209,11 +197,6 @@ def test_a_mistake_in_a_file_is_one_sentence_with_its_place(tmp_path: Path, text
     phases = "" if "phases" in text else "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
     with pytest.raises(ConfigError, match=complaint):
         load_run(written(tmp_path, f"backbone: b\n{text}{phases}"))
-
-
-def test_an_entry_that_merges_another_may_replace_its_keys(tmp_path: Path) -> None:
-    text = "name: x\nbackbone: b\nphases:\n- &a {name: a, epochs: 1, learning_rate: 1}\n- {<<: *a, name: b}\n"
-    assert [phase.name for phase in load_run(written(tmp_path, text)).phases] == ["a", "b"]
 
 
 def test_an_experiment_has_the_keys_of_its_base_and_replaces_some(tmp_path: Path) -> None:

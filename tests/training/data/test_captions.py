@@ -2,7 +2,6 @@
 
 from collections import Counter
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 from hypothesis import given
@@ -10,8 +9,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.captions import EncodedCaptions, TokenizedCaptions, tokenize_captions
-from training.data.flickr8k import Flickr8k
-from training.data.tokenizer import RULES, build_vocabulary
+from training.data.tokenizer import RULES
 
 groups = st.lists(st.lists(st.text(st.sampled_from("ab c.é"), max_size=12), max_size=3), max_size=5)
 
@@ -26,7 +24,7 @@ def test_each_image_has_the_words_of_its_captions(captions: list[list[str]], rul
 def test_a_selection_has_its_images_in_order_and_counts_their_words_as_often_as_they_occur(
     captions: list[list[str]], data: st.DataObject
 ) -> None:
-    found = tokenize_captions(captions, "x_lan")
+    found = tokenize_captions(captions, "spaces")
     places = data.draw(st.lists(st.sampled_from(range(len(captions))), max_size=8) if captions else st.just([]))
     selected = found.select(places)
     assert list(selected) == [found[place] for place in places]
@@ -66,28 +64,9 @@ def test_images_have_their_captions_and_padding(
     assert found.shape == (len(images), max(map(len, expected)), max(map(len, chain.from_iterable(expected))))
 
 
-def test_a_selection_of_images_is_encoded_in_its_order() -> None:
-    words = TokenizedCaptions.from_words([[["a"]], [["b"], ["b", "a"]], [["x"]]]).select([2, 1, 1])
-    encoded = EncodedCaptions(words, VOCABULARY, 5)
-    assert len(encoded) == 3
-    assert unpadded(encoded.read(np.array([1, 0]))) == [[[1, 5, 2], [1, 5, 4, 2]], [[1, 3, 2]]]
-
-
-def test_long_captions_of_a_training_split_do_not_end_mid_phrase(data_dir: Path) -> None:
-    """679 of the 29,955 captions of Flickr8k's training split are longer than 19 words and an end token."""
-    dataset = Flickr8k(data_dir / "flickr8k")
-    words = tokenize_captions((dataset.captions[image] for image in dataset.split("train")), "spacy")
-    vocabulary = build_vocabulary(words.word_counts(), 5)
-    encoded = unpadded(EncodedCaptions(words, vocabulary, 20).read(np.arange(len(words))))
-    captions = list(chain.from_iterable(encoded))
-    cut = [ids for ids in captions if ids[-1] != vocabulary.end_id]
-    assert (len(cut), len(captions)) == (679, 29_955)
-    assert {len(ids) for ids in cut} == {21}
-
-
 @given(groups, st.data())
 def test_captions_one_by_one_are_those_of_their_images(captions: list[list[str]], data: st.DataObject) -> None:
-    found = tokenize_captions(captions, "x_lan")
+    found = tokenize_captions(captions, "spaces")
     places = data.draw(st.lists(st.sampled_from(range(len(captions))), max_size=8) if captions else st.just([]))
     selected = found.select(places)
     alone, owners = selected.by_caption()

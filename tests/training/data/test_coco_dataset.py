@@ -8,11 +8,6 @@ import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.vision import Vision
-from smart_caption_ros.engines import create_engine
-from smart_caption_ros.imaging import resize_image
-from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
@@ -44,18 +39,6 @@ def test_karpathys_restval_is_trained_on_and_val_is_dev(data: Path) -> None:
     assert len(dataset.split("train")) == SPLITS["train"] + SPLITS["restval"]
     assert (len(dataset.split("dev")), len(dataset.split("test"))) == (SPLITS["val"], SPLITS["test"])
     assert len(dataset.captions[dataset.split("test")[0]]) == 3
-
-
-def test_photographs_are_squashed_as_the_robot_does(data: Path, tiny_bundle: Path) -> None:
-    dataset = opened(data, karpathy="coco/dataset_coco.json")
-    vision = Vision(Bundle.load(tiny_bundle), create_engine())
-    name = dataset.split("dev")[0]
-    frame = cv2.imread(str(data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg"))
-    assert frame.shape == (240, 320, 3)
-    np.testing.assert_array_equal(dataset.read_images([name]), vision.preprocess(frame))
-    np.testing.assert_array_equal(
-        dataset.read_images([name], Preprocessing(288, 288))[0], resize_image(frame, (288, 288))
-    )
 
 
 def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path: Path) -> None:
@@ -115,12 +98,3 @@ def test_missing_photographs_are_counted_before_training_begins(data: Path) -> N
         dataset.check_photographs(images)
     with pytest.raises(DataError, match=f"image {images[0]}: No such file"):
         dataset.read_images(images[:1])
-
-
-def test_a_broken_photograph_is_refused_with_file_id_and_reason(data: Path) -> None:
-    dataset = opened(data, karpathy="coco/dataset_coco.json")
-    name = dataset.split("dev")[0]
-    path = data / "coco" / "val2014" / f"COCO_val2014_{int(name):012d}.jpg"
-    path.write_bytes(b"no picture")
-    with pytest.raises(DataError, match=rf"{path.name}, image {name}: it is damaged or not an image"):
-        dataset.read_images([name])

@@ -105,12 +105,6 @@ def test_broken_images_are_left_out_and_named_and_a_second_run_adds_them_once_re
     assert FeatureStore(tmp_path / "store").images() == ["0", "2"]
 
 
-def test_a_wrong_width_ends_the_conversion_with_one_sentence(tmp_path: Path) -> None:
-    path = write_npz(tmp_path, {f"{image}": regions(1) for image in range(30)})
-    with pytest.raises(DataError, match=r"the first 20 images cannot be read: .* 16 wide instead of 2048"):
-        convert_features("npz", [path], tmp_path / "store", 2048, MAX_REGIONS)
-
-
 def test_files_without_features_and_stores_of_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     with pytest.raises(DataError, match="nothing: no features in it"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.data.inflection import is_plural, plural, singular, with_indefinite_article
+from training.data.inflection import is_plural, plural, singular
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,3 @@ def test_plural_and_singular_are_inverse(one: str, many: str) -> None:
 def test_singulars_stay_as_they_are(noun: str) -> None:
     assert singular(noun) == noun
     assert not is_plural(noun)
-
-
-def test_the_article_follows_the_sound() -> None:
-    assert [with_indefinite_article(noun) for noun in ("oven", "lamp", "used bed", "hour")] == [
-        "an oven", "a lamp", "a used bed", "an hour",
-    ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.loading import balanced_parts, divide_batch, load_ahead, shuffle
+from training.data.loading import divide_batch, load_ahead, shuffle
 
 COSTS = st.lists(st.integers(1, 90), min_size=1, max_size=40).map(lambda costs: np.array(costs, float))
 
@@ -32,12 +32,6 @@ def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equ
     assert all(
         np.array_equal(*pair) for own, same in zip(shares, again, strict=True) for pair in zip(own, same, strict=True)
     )
-
-
-@given(COSTS, st.integers(1, 8))
-def test_the_costs_of_parts_differ_by_less_than_one_item(costs: np.ndarray, parts: int) -> None:
-    sums = [costs[part].sum() for part in balanced_parts(costs, parts)]
-    assert max(sums) - min(sums) <= (np.ptp(costs) if len(costs) % parts == 0 else costs.max())
 
 
 @given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))

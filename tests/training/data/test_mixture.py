@@ -19,7 +19,7 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
 from training.data.datasets import open_dataset, provenance, provenance_of_record
 from training.data.feature_store import FeatureStore
-from training.data.mixture import Mixture, Source, caption_weights
+from training.data.mixture import Mixture, MixtureSource, caption_weights
 from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
@@ -104,7 +104,9 @@ def captioned(**captions: list[str]) -> Mixture:
     """A mixture of one source, all of whose photographs but the last are trained on."""
     names = list(captions)
     return Mixture(
-        {"a": Source(CocoDataset(captions, {}, {"train": names[:-1], "dev": names[-1:]}))}, ["a"], max_sentence_uses=2
+        {"a": MixtureSource(CocoDataset(captions, {}, {"train": names[:-1], "dev": names[-1:]}))},
+        ["a"],
+        max_sentence_uses=2,
     )
 
 
@@ -205,5 +207,5 @@ def test_data_sets_of_earlier_versions_are_named_by_the_run() -> None:
 def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data: Path, tmp_path: Path) -> None:
     bundle = Bundle.load()
     config = load_run(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
-    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").captioning.trained
+    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").task.trained
     assert trained.record["backbone_trained_on"] == bundle.manifest["trained_on"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.prefix_trees import count_prefixes, prefix_trees
+from training.data.prefix_trees import prefix_trees
 from training.models.captioner import PADDING_ID
 
 BEGIN = 1
@@ -45,12 +45,6 @@ def test_every_different_prefix_has_one_node(groups: list[list[list[int]]]) -> N
             assert tree.captions[image, place[0], : place[1] + 1].tolist() == list(found[-1])
         assert len(found) == len(set(found))
         assert set(found) == prefixes(group)
-
-
-@given(batches)
-def test_prefixes_are_counted_without_making_the_trees(groups: list[list[list[int]]]) -> None:
-    counts = count_prefixes(padded(groups))
-    assert counts.tolist() == [len(prefixes(group)) for group in groups]
 
 
 @given(batches, st.integers(0, 100))

@@ -118,11 +118,6 @@ def test_hdf5_features_are_read_however_they_are_stored(tmp_path: Path, storage:
     np.testing.assert_array_equal(opened(tmp_path / "features.hdf5").read("7").features, values)
 
 
-def test_an_image_without_regions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"image 7: features have the shape \(0, 16\)"):
-        opened(write_npz(tmp_path, {"7": regions(0)})).read("7")
-
-
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [

@@ -26,12 +26,6 @@ def test_a_view_enlarges_a_part_of_the_photograph(seed: int, flip: bool) -> None
         assert 0.7 * SIDE - 3 <= places[-1] - places[0] + 1 <= SIDE
 
 
-def test_a_share_of_1_keeps_the_whole_photograph() -> None:
-    image = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(random_view(image, False, 1.0, np.random.default_rng(1)), image)
-    np.testing.assert_array_equal(random_view(image, True, 1.0, np.random.default_rng(1)), image[:, ::-1])
-
-
 IMAGES = 200
 CROPS = PhaseConfig("crops", 9, 1e-4, crop=0.6)
 WHOLE = replace(CROPS, crop=1.0)
@@ -62,12 +56,6 @@ def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs() -> None:
     pairs = zip(PHOTOGRAPHS, mirrored[0][FOUR], strict=True)
     expected = [frame[:, ::-1] if is_mirrored else frame for frame, is_mirrored in pairs]
     np.testing.assert_array_equal(epochs[0].cut(PHOTOGRAPHS, FOUR), np.stack(expected))
-
-
-def test_without_flips_nothing_is_mirrored() -> None:
-    whole = EpochViews(IMAGES, replace(WHOLE, flip=False), 1, 5)
-    assert not whole.mirrored.any()
-    np.testing.assert_array_equal(whole.cut(PHOTOGRAPHS, FOUR), PHOTOGRAPHS)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -34,7 +34,6 @@ from training.data.visual_inputs import (
     open_batches,
     open_visual_inputs,
     pad_regions,
-    visual_of_images,
 )
 from training.errors import DataError
 from training.models import FAMILIES
@@ -116,17 +115,6 @@ def test_frames_of_another_size_have_another_grid_and_features_of_their_own(
         batch = photographs.dev_batch(ALL[:2])
         assert photographs.visual(batch).tokens.shape == (2, cells, 1280)
     assert usual.pooled_key() != larger.pooled_key()
-
-
-def test_photographs_of_an_evaluation_have_the_boxes_of_the_grid(open_photographs: Open, tmp_path: Path) -> None:
-    backbone = open_photographs(tmp_path / "boxes").backbone.requires_grad_(False)
-    frames = torch.randint(0, 256, (2, 96, 96, 3), dtype=torch.uint8)
-    visual = visual_of_images(backbone, frames)
-    check_grid(visual)
-    torch.testing.assert_close(visual.tokens, backbone(frames))
-    backbone.set_image_size(128, 128)
-    with pytest.raises(ValueError, match="frames of 96 x 96 pixels"):
-        visual_of_images(backbone, frames)
 
 
 def test_kept_tokens_are_the_computed_ones_rounded_to_float16(
@@ -246,17 +234,6 @@ def test_early_features_are_kept_under_the_weights_that_do_not_learn(open_photog
     assert epoch_tokens(photographs, 0)[1] == 4
 
 
-def test_under_autocast_tokens_have_its_type_and_are_kept_exactly(open_photographs: Open, tmp_path: Path) -> None:
-    photographs = open_photographs(tmp_path / "bf16")
-    photographs.begin_phase(WHOLE, "fp32")
-    with torch.autocast("cpu", torch.bfloat16):
-        first, _ = epoch_tokens(photographs, 0)
-        again, count = epoch_tokens(photographs, 0)
-    assert count == 0
-    assert first.dtype == again.dtype == torch.bfloat16
-    assert torch.equal(first, again)
-
-
 def test_a_photograph_that_is_replaced_is_computed_again_and_the_others_are_not(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
     paths = {name: tmp_path / "pictures" / f"{name}.png" for name in "abcdef"}
@@ -370,20 +347,6 @@ def test_features_are_padded_with_their_boxes_and_a_mask_says_where(counts: list
         np.testing.assert_array_equal(batch.boxes_xyxy[row, :count], found.boxes_xyxy)
         assert not batch.boxes_xyxy[row, count:].any()
         assert not batch.values[row, count:].any()
-
-
-def test_boxes_are_unknown_where_an_image_of_the_batch_has_none() -> None:
-    whole, without = regions_of(3), regions_of(2, size=None, boxes=False)
-    batch = pad_regions([*whole, *without])
-    assert batch.boxes_xyxy is None
-
-
-def test_an_image_without_the_boxes_that_the_family_needs_is_refused_by_its_id() -> None:
-    features = InMemory({"a": regions_of(3)[0], "b": regions_of(3, boxes=False)[0]})
-    assert len(open_batches(features, ["a"], NeedsBoxes).read(np.arange(1)).values) == 1
-    assert len(open_batches(features, ["a", "b"], Captioner).read(np.arange(2)).values) == 2
-    with pytest.raises(DataError, match=r"image b have no boxes.*NeedsBoxes needs boxes; add them"):
-        open_batches(features, ["a", "b"], NeedsBoxes).read(np.arange(2))
 
 
 IMAGES = [(rows, boxes, size) for rows in (1, 3, 4) for boxes in (True, False) for size in ((640, 480), (100, 7), None)]

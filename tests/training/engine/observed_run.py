@@ -13,20 +13,46 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from tests.training.engine.banked_captioner import Banked
 from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.models import FAMILIES
-from training.models.captioner import Captioner, HookContext, Visual
+from training.models.captioner import BufferPolicy, Captioner, CaptionerConfig, HookContext, Visual
+from training.models.smart import Smart
 from training.objectives.objective import BatchLoss
+
+
+class Banked(Smart):
+    """SMArT whose logits depend on a bank that every hook changes in a way that cannot be repeated."""
+
+    buffer_policies: ClassVar[dict[str, BufferPolicy]] = {
+        "bank": BufferPolicy(synchronise=True),
+        "steps": BufferPolicy(),
+    }
+    bank: Tensor
+    steps: Tensor
+
+    def __init__(self, config: CaptionerConfig) -> None:
+        super().__init__(config)  # type: ignore[arg-type]
+        self.register_buffer("bank", torch.zeros(2))
+        self.register_buffer("steps", torch.tensor(0))
+
+    def forward(self, visual: Visual, words: Tensor) -> Tensor:
+        return super().forward(visual, words) * (1 + 0.1 * self.bank.sum().tanh())
+
+    def on_epoch(self, context: HookContext) -> None:
+        self.bank += torch.from_numpy(context.random.normal(size=2)).float()
+
+    def on_step(self, context: HookContext) -> None:
+        self.bank += torch.rand(2)  # another number in every process
+        self.steps += 1
 
 
 class Drifting(Banked):
@@ -55,7 +81,7 @@ class Observer:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Observe the model of the trainer."""
-        captioning = self._trainer.captioning
+        captioning = self._trainer.task
         on_step, loss, evaluate = captioning.on_step, captioning.loss, captioning.evaluate
 
         def observed_step(context: HookContext) -> None:

@@ -1,7 +1,5 @@
 """Integrated Gradients of words."""
 
-import sys
-
 import pytest
 import torch
 
@@ -9,7 +7,6 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.attributions import Attributions, attribute_words
-from training.errors import DataError
 from training.models.captioner import Visual
 
 
@@ -38,20 +35,7 @@ def captioner_log_probabilities(captioner: torch.nn.Module, visual: Visual, word
     return logits[torch.arange(len(words)), words] - logits[:, allowed].logsumexp(dim=1)
 
 
-def test_padding_has_no_attributions() -> None:
-    captioner, visual = tiny_captioner("x_transformer"), tiny_visual(1, 4, seed=1)
-    mask = torch.tensor([[True, True, False, True]])
-    found = attribute_words(captioner, visual._replace(mask=mask), torch.tensor([5, 9]))
-    assert (found.channels.abs().sum(dim=2) > 0).tolist() == [mask[0].tolist()] * 2
-
-
 def test_regions_are_means_over_channels_whose_sum_has_the_size_1_and_keeps_its_sign() -> None:
     channels = torch.tensor([[[1.0, 3.0], [2.0, 0.0]], [[-1.0, -3.0], [-2.0, 0.0]]])
     regions = Attributions(channels, channels.sum(dim=(1, 2)), 8, 0.0).regions()
     torch.testing.assert_close(regions, torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3]]))
-
-
-def test_without_captum_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "captum.attr", None)
-    with pytest.raises(DataError, match=r"need captum .*pip install '\.\[attribution\]'"):
-        attribute_words(tiny_captioner("up_down"), tiny_visual(1, 2, seed=0), torch.tensor([4]))

@@ -9,12 +9,11 @@ import pytest
 import torch
 
 from tests.training.small_flickr8k import write_config
-from training.checkpoint import load_checkpoint
 from training.data.regions import VisualBatch
 from training.data.visual_inputs import BackboneInputs
-from training.engine.captioning import Captioning
 from training.engine.dev_evaluation import DevScores
 from training.engine.experiment import load_run
+from training.engine.task import CaptionTask
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.evaluation.metrics.coco import coco_metrics
@@ -59,7 +58,7 @@ def run_with_scores(trainer: Trainer, monkeypatch: pytest.MonkeyPatch, *epochs: 
         subset, whole = ({"cider": cider, "bleu_4": 0.0} for cider in epochs[len(trainer.progress.history)])
         return DevScores(None if epochs_left else whole, subset, 2)
 
-    monkeypatch.setattr(trainer.captioning, "evaluate", evaluate)
+    monkeypatch.setattr(trainer.task, "evaluate", evaluate)
     trainer.run()
     return ["dev_subset" not in entry for entry in trainer.progress.history]
 
@@ -74,8 +73,8 @@ def best_of(folder: Path) -> tuple[str, int, float]:
 def test_scores_are_the_toolkits_of_the_captions_of_the_whole_split(data: Path, tmp_path: Path) -> None:
     trainer = trainer_of(tmp_path, data, {**PHASE, "epochs": 14}, images_per_batch=3)
     trainer.run()
-    task = trainer.captioning
-    assert isinstance(task, Captioning)
+    task = trainer.task
+    assert isinstance(task, CaptionTask)
     captions, references = {}, {}
     for place, image in enumerate(task.images["dev"]):
         visual = task.inputs.visual(task.inputs.dev_batch(np.array([place])))
@@ -107,28 +106,6 @@ def test_the_last_epochs_are_scored_on_the_whole_split_and_the_others_on_one_sub
     assert best_of(tmp_path)[1] in (3, 4)
 
 
-def stop(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def test_a_resumed_run_scores_the_same_subset(data: Path, tmp_path: Path, captioned: list[list[int]]) -> None:
-    trainer_of(tmp_path / "whole", data, PHASE, subset=2).run()
-    expected = captioned[:]
-    captioned.clear()
-    trainer = trainer_of(tmp_path / "cut", data, PHASE, subset=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer.captioning, "save", stop)  # after the scores of the first epoch
-        with pytest.raises(KeyboardInterrupt):
-            trainer.run()
-    assert captioned == expected[:1]
-    trainer_of(tmp_path / "cut", data, PHASE, subset=2).run()
-    assert captioned == [expected[0], *expected]
-    first, second = (
-        [{**entry, "seconds": 0, "time": 0} for entry in log_of(tmp_path / name)] for name in ("whole", "cut")
-    )
-    assert first == second
-
-
 def test_a_subset_of_all_images_or_of_more_is_the_whole_split(data: Path, tmp_path: Path) -> None:
     trainer_of(tmp_path, data, {**PHASE, "epochs": 2}, subset=4).run()
     assert not any("dev_subset" in entry for entry in log_of(tmp_path))
@@ -153,11 +130,3 @@ def test_a_phase_with_patience_scores_its_best_epochs_and_its_end_on_the_whole_s
     scores = [(0.3, 0.2), (0.2, 0.9), (0.4, 0.5), (0.3, 0.9), (0.4, 0.4)]
     assert run_with_scores(trainer, monkeypatch, *scores) == [True, False, True, False, True]
     assert best_of(tmp_path) == ("only", 3, 0.5)
-
-
-def test_a_run_may_be_resumed_with_another_number_of_images_at_a_time(data: Path, tmp_path: Path) -> None:
-    trainer_of(tmp_path, data, PHASE, images_per_batch=1).run()
-    _, state = load_checkpoint(tmp_path / "run" / "checkpoint.safetensors")
-    trainer = trainer_of(tmp_path, data, PHASE, images_per_batch=200)
-    trainer.run()
-    assert [entry["cider"] for entry in trainer.progress.history] == [entry["cider"] for entry in state["history"]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
+from training.engine.distributed import DeviceError, check_compiler, choose_device
 
 
 @pytest.fixture
@@ -57,19 +57,6 @@ def test_a_missing_device_is_refused_with_advice(
     machine(gpus, processes)
     with pytest.raises(DeviceError, match=complaint):
         choose_device(name)
-
-
-def test_on_the_cpu_batches_are_neither_pinned_nor_copied() -> None:
-    processes = Processes(torch.device("cpu"))
-    batch = {"tokens": torch.zeros(2), "mask": None}
-    assert processes.to_device(processes.pin(batch)) is batch
-
-
-def test_a_seed_repeats_the_random_numbers_of_torch_as_its_own_function_does() -> None:
-    Processes(torch.device("cpu")).seed(7)
-    drawn = torch.rand(3)
-    torch.manual_seed(7)
-    assert torch.equal(torch.rand(3), drawn)
 
 
 def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyPatch) -> None:

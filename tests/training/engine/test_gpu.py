@@ -33,7 +33,7 @@ def _exact_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
 def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose captions have rewards."""
     folder = tmp_path_factory.mktemp("taught")
-    run(folder, data, "cpu", [LESSON]).captioning.save(folder / "taught.safetensors", {})
+    run(folder, data, "cpu", [LESSON]).task.save(folder / "taught.safetensors", {})
     return folder / "taught.safetensors"
 
 
@@ -81,17 +81,3 @@ def test_batches_are_pinned_and_copied_to_a_gpu_in_the_background() -> None:
     assert copied[0].mask is None
     assert copied[1][0].device == processes.device
     assert torch.equal(copied[0].values.cpu(), batch.values)
-
-
-def test_a_copy_of_a_pinned_batch_does_not_wait_for_the_gpu() -> None:
-    processes = Processes(torch.device("cuda", 0))
-    pinned = processes.pin(torch.zeros(2**20))
-    busy = torch.randn(8192, 8192, device=processes.device)
-    processes.to_device(pinned)
-    torch.cuda.synchronize()
-    for _ in range(20):
-        busy = (busy @ busy).tanh()
-    processes.to_device(pinned)
-    done = torch.cuda.current_stream().query()
-    torch.cuda.synchronize()
-    assert not done

@@ -38,15 +38,6 @@ def test_the_average_is_a_geometric_series_whose_decay_is_lower_at_first(values:
     assert average.tensors()["weight"].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_dozen_steps_leave_nothing_of_the_first_weights() -> None:
-    module = Weighted()
-    average = WeightAverage(module, 0.99)
-    module.weight.data.fill_(1.0)
-    for _ in range(12):
-        average.update()
-    assert average.tensors()["weight"].item() > 0.999
-
-
 def test_an_average_that_goes_on_has_the_decay_of_its_step() -> None:
     module, again = Weighted(), Weighted()
     whole, first = WeightAverage(module, 0.9), WeightAverage(again, 0.9)
@@ -68,14 +59,6 @@ def test_integer_buffers_are_copied_and_not_averaged() -> None:
     module.get_buffer("count").fill_(7)
     average.update()
     assert average.tensors()["count"].item() == 7
-
-
-def test_a_buffer_that_is_assigned_another_tensor_is_still_followed() -> None:
-    module = Weighted()
-    average = WeightAverage(module, 0.9)
-    module.register_buffer("count", torch.tensor(5))
-    average.update()
-    assert average.tensors()["count"].item() == 5
 
 
 def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_after_an_error() -> None:

@@ -1,12 +1,9 @@
 """Optimizers and clipping of a phase; the default is the recipe of all released runs."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
 
-from training.checkpoint import optimizer_tensors, restore_optimizer
 from training.configs.schema import ClippingConfig, OptimizerConfig
 from training.engine.optimizers import (
     OPTIMIZERS,
@@ -54,38 +51,6 @@ def test_every_optimizer_takes_the_settings_of_the_phase(name: str) -> None:
     differentiate(linear, 1.0)
     optimizer.step()
     assert not torch.equal(linear.weight, before)
-
-
-@pytest.mark.parametrize("name", ["adam", "adamw"])
-def test_the_fused_optimizers_equal_torch_s_loop_over_the_parameters(name: str) -> None:
-    def trained(fused: bool) -> nn.Linear:
-        linear = module()
-        config = OptimizerConfig(name=name, weight_decay=0.1)
-        optimizer = make_optimizer(config, [{"params": list(linear.parameters()), "lr": 0.01}])
-        assert optimizer.param_groups[0]["fused"]
-        optimizer.param_groups[0]["fused"] = fused
-        for scale in (10.0, 0.01, 3.0):
-            differentiate(linear, scale)
-            optimizer.step()
-        return linear
-
-    for one, other in zip(trained(True).parameters(), trained(False).parameters(), strict=True):
-        torch.testing.assert_close(one, other)
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_restored_optimizer_continues_as_the_saved_one(name: str) -> None:
-    linear = module()
-    optimizer = make_optimizer(OptimizerConfig(name=name), [{"params": list(linear.parameters()), "lr": 0.01}])
-    differentiate(linear, 1.0)
-    optimizer.step()
-    other = copy.deepcopy(linear)
-    restored = make_optimizer(OptimizerConfig(name=name), [{"params": list(other.parameters()), "lr": 0.01}])
-    restore_optimizer(restored, {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer).items()})
-    for layer, chosen in ((linear, optimizer), (other, restored)):
-        differentiate(layer, 2.0)
-        chosen.step()
-    assert all(torch.equal(*pair) for pair in zip(linear.parameters(), other.parameters(), strict=True))
 
 
 def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -> None:

@@ -5,7 +5,7 @@ import torch
 
 from training.configs.schema import ExperimentConfig, PhaseConfig
 from training.engine import precision as module
-from training.engine.precision import Product, choose_precision, has_bf16_instructions, measure_speeds, product_of
+from training.engine.precision import Product, choose_precision
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
@@ -74,20 +74,3 @@ def test_a_resumed_run_whose_precision_is_no_longer_fast_changes_it_and_says_so(
 def test_a_resumed_run_takes_the_precision_that_its_experiment_now_names_and_says_so() -> None:
     choice = choose_precision(config("fp32"), CPU, former="bf16", measure=unexpected)
     assert choice == ("fp32", "precision: fp32 from here on, as the experiment file says; this run began in bf16")
-
-
-def test_the_model_s_feed_forward_layer_is_timed_on_the_rows_of_one_process() -> None:
-    assert product_of(config(d_model=256, d_ff=1024), 1) == Product(256, 256, 1024)
-    assert product_of(config(images=12, accumulate=2), 3) == Product(128, 512, 2048)
-    assert product_of(config(images=500), 1).rows == module.MAX_ROWS
-
-
-def test_speeds_are_measured_and_the_random_numbers_of_the_run_stay_the_same() -> None:
-    before = torch.get_rng_state()
-    assert all(0.01 < speed < 1e5 for speed in measure_speeds(Product(32, 64, 64)))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_gpus_that_only_emulate_bf16_have_no_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
-    assert not has_bf16_instructions(GPU)

@@ -35,17 +35,6 @@ def test_the_remaining_time_is_estimated_from_the_last_epoch_of_the_phase() -> N
     assert PLAN.remaining_seconds(progress) == pytest.approx(0.5 * (2 * 100 - 20 + 180))
 
 
-def test_in_the_first_epoch_of_a_phase_the_remaining_time_is_estimated_from_its_steps() -> None:
-    assert PLAN.remaining_seconds(Progress()) is None
-    history = [{"phase": "frozen", "epoch": epoch, "seconds": 1.0} for epoch in (1, 2, 3)]
-    progress = Progress(phase=1, step=3, seconds=60.0, history=history)
-    assert PLAN.remaining_seconds(progress) == pytest.approx(2.0 * (180 - 30))
-
-
-def test_a_finished_run_has_no_remaining_time() -> None:
-    assert PLAN.remaining_seconds(Progress(phase=2)) == 0
-
-
 def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps() -> None:
     phase = PhaseConfig(name="p", epochs=4, stop_after=2, learning_rate=1.0, images_per_batch=20)
     plan = Plan([phase, phase], images=90)
@@ -54,11 +43,6 @@ def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps() -> None:
     assert plan.steps_of_phase(Progress(phase=1, epoch=1, step=3)) == (8, 20)
     progress = Progress(epoch=1, step=1, history=[{"seconds": 50.0}])
     assert plan.remaining_seconds(progress) == pytest.approx(0.5 * (4 * 20 + 200))
-
-
-def test_the_state_of_an_earlier_version_is_read() -> None:
-    progress = Progress.from_state({"phase": 1, "best_cider": 0.5, "phase_cider": 0.4, "stale_epochs": 2})
-    assert (progress.phase, progress.best_score, progress.phase_score, progress.stale_epochs) == (1, 0.5, 0.4, 2)
 
 
 def whole(cider: float) -> DevScores:
@@ -99,12 +83,6 @@ def test_scores_of_a_subset_are_compared_only_with_each_other(
         ranks = [(known, of_all) if known_so_far else (False, subset) for subset, of_all, known in epochs[: index + 1]]
         assert best == ranks.index(max(ranks))
     assert progress.best_is_of_subset == (not any(known for _, _, known in epochs))
-
-
-def test_the_best_epoch_of_a_run_begun_by_an_earlier_version_was_scored_on_the_whole_split() -> None:
-    progress = Progress.from_state({"phase": 1, "best_score": 0.5})
-    assert not progress.end_epoch(DevScores(None, {"cider": 0.9}, 200))
-    assert progress.end_epoch(whole(0.6))
 
 
 def test_a_phase_of_pairs_has_as_many_steps_as_its_captions_fill() -> None:

@@ -49,18 +49,11 @@ def test_a_photograph_is_computed_once_and_the_result_is_kept(tmp_path: Path) ->
     assert other.computed
 
 
-def test_a_damaged_file_is_computed_again(tmp_path: Path) -> None:
-    expected = find(tmp_path, Points())
-    (file,) = tmp_path.glob("*.npy")
-    file.write_bytes(file.read_bytes()[:-9])
-    assert find(tmp_path, Points()) == expected
-
-
 @pytest.mark.parametrize("share", [0.3, 0.0])
 def test_a_run_compares_its_photographs_where_a_phase_needs_it(data: Path, tmp_path: Path, share: float) -> None:
     phase = {"name": "p", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6, "objective": "self_critical"}
     config = load_run(write_config(tmp_path / "config.yaml", phases=[{**phase, "cider_btw_reward": share}]))
-    captioning = Trainer(config, data, tmp_path / "run", tmp_path / "features").captioning
+    captioning = Trainer(config, data, tmp_path / "run", tmp_path / "features").task
     assert len(list((tmp_path / "features").glob("similar-*"))) == bool(share)
     found = captioning.captions.similar
     if share:

@@ -30,12 +30,6 @@ def test_the_nearest_images_come_first() -> None:
     assert similar == {"a": ["b", "c"], "b": ["a", "c"], "c": ["b", "a"], "d": ["e", "c"], "e": ["d", "c"]}
 
 
-def test_the_result_does_not_depend_on_how_many_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = similar_images(FEATURES, list(FEATURES), count=3)
-    monkeypatch.setattr("training.evaluation.similar_images._COMPARED_AT_A_TIME", 2)
-    assert similar_images(FEATURES, list(FEATURES), count=3) == expected
-
-
 def test_similar_images_are_of_the_same_domain() -> None:
     domains = {"a": "indoors", "d": "indoors", "b": "outdoors"}
     similar = similar_images(FEATURES, list(FEATURES), domains, count=2)
@@ -83,10 +77,3 @@ def test_features_are_kept_by_the_content_of_the_photographs(
     other = photograph_features(list(changed), changed.__getitem__)
     assert not np.allclose(other["2"], first["2"])
     assert len(list(empty_cache.rglob("*.npy"))) == 2
-
-
-@needs_weights
-def test_a_cache_that_cannot_be_written_or_read_does_not_matter(empty_cache: Path) -> None:
-    (empty_cache / "smart_caption_ros").write_text("a file in the folder's place")
-    shown = {"1": np.full((30, 40, 3), 50, np.uint8)}
-    assert photograph_features(list(shown), shown.__getitem__)["1"].shape == (1280,)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.training.small_looked_at import make_looked_at
+from training.data.looked_at import LookedAt
 from training.data.things import Things
 from training.evaluation.comparison import Comparison, ModelCaptions
 from training.evaluation.metrics.truth import ShownThings, truth
@@ -23,7 +24,7 @@ def test_absent_things_count_by_caption_and_by_name() -> None:
 
 
 def test_looked_at_is_judged_by_its_lists_and_by_kinds_of_places(tmp_path: Path) -> None:
-    references = References.of_looked_at(make_looked_at(tmp_path), "dev")
+    references = References.of_dataset("looked_at", LookedAt(make_looked_at(tmp_path)), "dev")
     said = {"looked_at/c.jpg": "a couch and a lamp", "looked_at/d.jpg": "a bed with a laptop"}
     comparison = Comparison.of(references, {"model": ModelCaptions("file", said)}, rule="words")
     scores = comparison.evaluation.models["model"].metrics

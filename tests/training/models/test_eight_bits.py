@@ -97,13 +97,6 @@ def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_sear
     assert (found - before).abs().max() > 0.1
 
 
-def test_inputs_and_weights_of_zero_stay_zero() -> None:
-    module = nn.Sequential(nn.Linear(4, 2))
-    nn.init.zeros_(module[0].weight)
-    set_eight_bits(module, True)
-    assert torch.equal(module(torch.zeros(3, 4)), module[0].bias.expand(3, 2))
-
-
 def test_8_bits_can_be_switched_on_and_off_without_new_parameters() -> None:
     captioner = tiny_captioner("smart")
     parameters = dict(captioner.named_parameters())

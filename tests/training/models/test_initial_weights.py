@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from training.models import FAMILIES
-from training.models.layers import sinusoidal_positions
 
 M2 = {"vocabulary_size": 10201, "token_width": 2048, "encoder_layers": 1, "decoder_layers": 1}
 ORT = {**M2, "vocabulary_size": 9488}
@@ -117,10 +116,3 @@ def test_positions_of_the_object_relation_transformer_count_from_0() -> None:
     begin = captioner.positions[1]  # type: ignore[index]
     assert torch.equal(begin[0::2], torch.zeros(256))
     assert torch.equal(begin[1::2], torch.ones(256))
-
-
-@pytest.mark.parametrize("family", ["transformer", "smart", "m2"])
-def test_positions_are_sinusoids_that_a_bundle_need_not_hold(family: str) -> None:
-    first, second = (FAMILIES[family](FAMILIES[family].Config(30, 24)).positions for _ in range(2))
-    assert torch.equal(first, second)
-    assert torch.equal(first[1], sinusoidal_positions(2, first.shape[1])[1])  # type: ignore[index]

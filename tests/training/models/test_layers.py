@@ -29,12 +29,6 @@ def test_dropout_depends_on_the_seed_of_torch_alone() -> None:
     assert not torch.equal(masks[0][:10], masks[0][10:])
 
 
-def test_dropout_does_nothing_in_evaluation() -> None:
-    x = torch.randn(3, 4)
-    assert torch.equal(Dropout(0.5).eval()(x), x)
-    assert torch.equal(Dropout(0.0).train()(x), x)
-
-
 @pytest.mark.parametrize("gradients", [False, True])
 def test_slots_of_two_continuations_do_not_overwrite_each_other(gradients: bool) -> None:
     def slot(value: float) -> torch.Tensor:
@@ -46,10 +40,3 @@ def test_slots_of_two_continuations_do_not_overwrite_each_other(gradients: bool)
         longer = first.append(torch.full((2, 9, 3), 5.0), axis=1)
     for leaf, expected in ((before, [1, 2]), (first, [1, 2, 3]), (second, [1, 2, 4]), (longer, [1, 2, 3] + [5] * 9)):
         assert leaf.values[1, :, 2].tolist() == expected
-
-
-def test_slots_are_appended_in_place_where_no_gradient_is_computed() -> None:
-    with torch.no_grad():
-        first = Slots(torch.zeros(1, 0, 4)).append(torch.ones(1, 1, 4), axis=1)
-        second = first.append(torch.ones(1, 1, 4), axis=1)
-    assert second.values.data_ptr() == first.values.data_ptr()

@@ -7,7 +7,7 @@ from export.captioner_graph import loop_form
 from export.trace import trace_captioner
 from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import session_of
-from tests.tiny_model import TINY_SIZES, padded_logits, tiny_captioner, tiny_captions, tiny_visual
+from tests.tiny_model import TINY_SIZES, padded_logits, tiny_captions, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import PADDING_ID, Visual
 from training.models.m2 import M2, M2Config, MeshedDecoderLayer
@@ -81,14 +81,6 @@ def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates: str) -
     assert weights.shape == (2, 4, 5, 7)
 
 
-def test_one_to_one_connects_a_decoder_layer_to_the_encoder_level_of_its_number() -> None:
-    model, visual = tiny_m2(connections="one_to_one"), tiny_visual(2, 6, seed=2)
-    with torch.inference_mode():
-        levels, encoded = model.encode_levels(visual), model.encode(visual)
-        for layer, level, cache in zip(model.decoder_layers(), levels, encoded.caches, strict=True):
-            assert torch.equal(cache.keys, layer.cross_attention.project_keys_values(level)[0])
-
-
 def test_a_padding_word_inside_a_caption_is_invisible_to_later_words() -> None:
     model = tiny_m2(mask_padding_words=True)
     visual, words = tiny_visual(2, 6, seed=3), tiny_captions(2, 1, seed=3)
@@ -122,26 +114,6 @@ def test_the_paper_s_size_has_the_published_number_of_parameters() -> None:
         ]
     # The published state dicts count the position table, 55 rows of 512, as a parameter.
     assert [size + 55 * 512 for size in sizes] == [38_439_424, 28_418_048]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"connections": "all"}, "connections must be one of meshed, one_to_one"),
-        ({"gates": "relu"}, "gates must be one of sigmoid, softmax"),
-        ({"connections": "one_to_one", "decoder_layers": 1}, "decoder_layers must equal encoder_layers"),
-    ],
-)
-def test_a_config_out_of_range_is_refused_by_name(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        M2Config(**{**SIZES, **options})  # type: ignore[arg-type]
-
-
-def test_captions_of_a_trained_m2_depend_on_the_image() -> None:
-    captioner = tiny_captioner("m2")
-    with torch.inference_mode():
-        found = beam_search(captioner, tiny_visual(6, 7, seed=6), SearchSettings(2, 8))
-    assert len({str(words) for words in found.words[:, 0].tolist()}) >= 3
 
 
 def test_word_vectors_from_a_file_stay_as_they_are_and_the_others_learn() -> None:

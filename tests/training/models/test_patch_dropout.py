@@ -39,8 +39,3 @@ def test_padding_is_left_out_first() -> None:
     assert found.tokens[0, :, 0].tolist() == [0.0, 1.0]
     assert found.mask is not None
     assert found.mask.all()
-
-
-def test_nothing_is_left_out_by_default() -> None:
-    visual = visual_of(2, 4)
-    assert drop_patches(visual, 0.0) is visual

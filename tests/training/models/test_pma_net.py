@@ -1,24 +1,15 @@
 """PMA-Net: banks, refreshes, and attention to prototypes."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from tests.tiny_graphs import tiny_traced
-from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
-from tests.training.small_flickr8k import write_config
-from training.checkpoint import load_checkpoint
+from tests.tiny_model import padded_logits, tiny_captions, tiny_visual
 from training.data.prefix_trees import prefix_trees
-from training.engine.buffers import released_tensors, synchronised_buffers
-from training.engine.experiment import load_run
-from training.engine.trained_captioner import TrainedCaptioner
-from training.engine.trainer import Trainer
-from training.models.captioner import HookContext, Slots
+from training.models.captioner import HookContext
 from training.models.pma_net import PmaNet, PmaNetConfig, PrototypeAttention
 
 SIZES = {
@@ -52,21 +43,6 @@ def test_a_training_step_puts_words_into_the_bank_of_every_layer(captioner: PmaN
             assert memory.bank_count.item() == 5 * (step + 1)
             assert memory.bank_keys.any(dim=1).sum() == min(5 * (step + 1), 20)
             assert memory.bank_is_full == (step >= 3)
-
-
-def test_the_bank_holds_keys_and_values_of_real_words(captioner: PmaNet) -> None:
-    words = tiny_captions(3, 2, seed=1)
-    visual = tiny_visual(3, 5, seed=1)
-    state = captioner.decode(
-        words, 0, torch.zeros(3, 2, 0, dtype=torch.bool),
-        captioner.initial_state(captioner.encode(visual), 2), captioner.encode(visual),
-    ).state  # fmt: skip
-    memory, cache = captioner.memories()[0], state[0]
-    real = (words != 0).flatten(1)
-    for bank, slots in ((memory.bank_keys, cache.keys), (memory.bank_values, cache.values)):
-        rows = slots.values.transpose(1, 2).flatten(2)[real]
-        for row in bank[:5].float():
-            assert (rows - row).abs().max(dim=1).values.min() < 1e-2
 
 
 @pytest.mark.parametrize("mode", ["evaluation", "without gradients"])
@@ -174,109 +150,3 @@ def test_prototypes_do_not_count_before_they_have_been_computed(captioner: PmaNe
         for memory in captioner.memories():
             memory.ready.fill_(True)
         assert (padded_logits(captioner, visual, words) - before).abs().max() > 0.01
-
-
-def test_the_state_of_a_step_has_no_prototypes() -> None:
-    captioner = tiny_captioner("pma_net")
-    assert all(memory.ready for memory in captioner.memories())
-    encoded = captioner.encode(tiny_visual(2, 5, seed=0))
-    words, past = torch.full((2, 3, 1), 4), torch.zeros(2, 3, 0, dtype=torch.bool)
-    state = captioner.decode(words, 0, past, captioner.initial_state(encoded, 3), encoded).state
-    leaves = [leaf for cache in state for leaf in cache]
-    assert all(isinstance(leaf, Slots) and leaf.values.shape[2] == 3 for leaf in leaves)
-
-
-@pytest.mark.long
-def test_the_graph_has_the_prototypes_and_no_bank() -> None:
-    _, traced = tiny_traced("pma_net")
-    constants = [tensor for graph in (traced.start, traced.step) for tensor in graph.graph.initializer]
-    assert sum(tuple(tensor.dims) == (4, 5, 8) for tensor in constants) == 2  # values; keys are transposed
-    assert not any("bank" in tensor.name for tensor in constants)
-
-
-def test_checkpoints_have_banks_and_released_files_have_not(captioner: PmaNet) -> None:
-    banks = {name for name in captioner.state_dict() if ".bank_" in name}
-    assert len(banks) == 6
-    assert banks <= captioner.state_dict().keys()
-    released = released_tensors(captioner).keys()
-    assert not banks & released
-    assert "decoder.1.self_attention.prototype_values" in released
-
-
-def test_prototypes_are_sent_from_the_first_process_to_all_others(captioner: PmaNet) -> None:
-    kinds = ("prototype_keys", "prototype_values", "ready")
-    names = {f"decoder.{i}.self_attention.{kind}" for i in range(2) for kind in kinds}
-    assert synchronised_buffers(captioner).keys() == names
-
-
-def trainer_of(folder: Path, data: Path) -> Trainer:
-    """Of three steps an epoch; the prototypes are computed before steps 0 and 1 of all epochs but the first."""
-    folder.mkdir(exist_ok=True)
-    model = {name: value for name, value in SIZES.items() if name not in ("vocabulary_size", "token_width")}
-    phase = {"name": "only", "epochs": 3, "learning_rate": 1e-3, "images_per_batch": 4, "average": 0.75}
-    model = {**model, "bank_steps": 3, "dropout": 0.1}
-    config = write_config(folder / "config.yaml", family="pma_net", phases=[phase], model=model)
-    return Trainer(load_run(config), data, folder / "run", folder / "features")
-
-
-@pytest.mark.parametrize("stopped_after", [2, 4])
-def test_a_resumed_run_has_the_prototypes_of_one_that_was_not_stopped(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_after: int
-) -> None:
-    trainer_of(tmp_path / "whole", data).run()
-    on_step, calls = PmaNet.on_step, list[HookContext]()
-
-    def stops(captioner: PmaNet, place: HookContext) -> None:
-        if len(calls) == stopped_after:
-            raise KeyboardInterrupt
-        calls.append(place)
-        on_step(captioner, place)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(PmaNet, "on_step", stops)
-        with pytest.raises(KeyboardInterrupt):
-            trainer_of(tmp_path / "cut", data).run()
-    trainer_of(tmp_path / "cut", data).run()
-    whole, cut = (load_checkpoint(tmp_path / name / "run" / "checkpoint.safetensors")[0] for name in ("whole", "cut"))
-    assert whole["captioner.decoder.1.self_attention.ready"]
-    assert whole.keys() == cut.keys()
-    assert all(torch.equal(cut[name], tensor) for name, tensor in whole.items())
-    released, _ = load_checkpoint(tmp_path / "cut" / "run" / "best.safetensors")
-    assert not any(".bank_" in name for name in released)
-    assert "captioner.decoder.1.self_attention.prototype_keys" in released
-
-
-def test_a_released_file_captions_as_the_model_did(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder, captioner = tmp_path_factory.mktemp("released"), tiny_captioner("pma_net")
-    vocabulary = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
-    TrainedCaptioner("pma_net", captioner, None, vocabulary, {"name": "any"}).save(folder / "best.safetensors")
-    loaded = TrainedCaptioner.load(folder / "best.safetensors").captioner
-    assert isinstance(loaded, PmaNet)
-    assert not loaded.memories()[0].bank_count
-    visual, words = tiny_visual(2, 5, seed=0), tiny_captions(2, 2, seed=0)
-    with torch.inference_mode():
-        assert torch.equal(padded_logits(loaded, visual, words), padded_logits(captioner, visual, words))
-
-
-def test_the_attention_to_prototypes_of_a_caption_lies_between_0_and_1() -> None:
-    captioner = tiny_captioner("pma_net")
-    assert isinstance(captioner, PmaNet)
-    with torch.inference_mode():
-        shares = captioner.memory_attention(tiny_captions(2, 3, seed=0), captioner.encode(tiny_visual(2, 5, seed=0)))
-    assert shares.shape == (2, 3, 11)
-    assert ((shares > 0) & (shares < 1)).all()
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("prototypes", 0), ("prototypes", 21), ("neighbours", 21), ("bank_steps", 0), ("refreshes_per_epoch", 0)],
-)
-def test_a_config_out_of_range_is_refused_by_name(field: str, value: int) -> None:
-    with pytest.raises(ValueError, match=field):
-        PmaNetConfig(**{**SIZES, field: value})  # type: ignore[arg-type]
-
-
-def test_the_defaults_are_those_of_the_paper() -> None:
-    config = PmaNetConfig(vocabulary_size=30, token_width=1024)
-    stated = ("encoder_layers", "decoder_layers", "d_model", "heads", "prototypes", "bank_steps", "refreshes_per_epoch")
-    assert tuple(dataclasses.asdict(config)[name] for name in stated) == (6, 6, 512, 8, 1024, 1500, 2)

@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner
 from tests.training.models.published_m2 import load_parity_case
-from training.checkpoint import load_checkpoint, save_checkpoint
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import PADDING_ID, Visual
-from training.models.smart import Smart, SmartConfig
 
 CASES = ("smart_2layer_m0", "smart_2layer_m5", "m2_2layer_m5", "m2_3layer_m5")
 
@@ -56,56 +52,6 @@ def test_beam_search_equals_the_published_code(parity, beam_size: int, prefix: s
         found = beam_search(model, Visual(features, mask), settings)
     np.testing.assert_array_equal(found.words.numpy(), expected)
     np.testing.assert_allclose(found.log_probabilities.numpy(), case[f"{prefix}_logprobs"], atol=1e-5)
-
-
-def test_memory_slots_add_two_matrices_of_slots_by_width_a_layer() -> None:
-    def parameters(slots: int) -> int:
-        model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64, memory_slots=slots))
-        return sum(p.numel() for p in model.parameters())
-
-    assert parameters(7) - parameters(0) == 2 * 2 * 7 * 32
-
-
-def test_an_image_encoded_once_for_its_captions_scores_them_as_if_encoded_for_each() -> None:
-    torch.manual_seed(0)
-    model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
-    tokens, words = torch.randn(2, 6, 24), torch.randint(4, 30, (2, 5, 7))
-    with torch.inference_mode():
-        together = padded_logits(model, Visual(tokens), words)
-        alone = torch.stack([padded_logits(model, Visual(tokens), words[:, g : g + 1])[:, 0] for g in range(5)], dim=1)
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-
-
-def test_masked_tokens_do_not_change_the_logits() -> None:
-    torch.manual_seed(0)
-    model = Smart(SmartConfig(vocabulary_size=30, token_width=24, d_model=32, heads=4, d_ff=64)).eval()
-    tokens, words = torch.randn(2, 9, 24), torch.randint(4, 30, (2, 3, 7))
-    mask = torch.arange(9)[None] < torch.tensor([[6], [6]])
-    with torch.inference_mode():
-        padded = padded_logits(model, Visual(tokens, mask), words)
-        cut = padded_logits(model, Visual(tokens[:, :6]), words)
-    torch.testing.assert_close(padded, cut, atol=1e-5, rtol=0)
-
-
-def test_a_checkpoint_from_before_the_contract_loads(tmp_path: Path) -> None:
-    captioner = tiny_captioner("smart")
-    words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
-    TrainedCaptioner("smart", captioner, None, words, {"name": "old"}).save(tmp_path / "new.safetensors")
-    tensors, state = load_checkpoint(tmp_path / "new.safetensors")
-    # The names and options that checkpoints have had from the first one on.
-    assert {"captioner.positions", "captioner.decoder.0.self_attention.query.weight"} <= tensors.keys()
-    state["model"]["padding_id"] = 0
-    save_checkpoint(tmp_path / "old.safetensors", tensors, state)
-    loaded = TrainedCaptioner.load(tmp_path / "old.safetensors").captioner
-    assert loaded.config == captioner.config
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("d_model", 30), ("dropout", 1.0), ("memory_slots", -1), ("encoder_layers", 0)]
-)
-def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=field):
-        SmartConfig(**{"vocabulary_size": 30, "token_width": 24, "d_model": 32, "heads": 4, field: value})
 
 
 def test_things_are_pooled_over_real_tokens_and_reach_every_token() -> None:

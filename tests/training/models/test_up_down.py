@@ -1,6 +1,5 @@
 """Up-Down against its equations, written out for one caption and one word at a time."""
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -58,14 +57,3 @@ def test_log_probabilities_are_those_of_the_published_equations() -> None:
                     model.state_dict(), 10, tokens[image, :count], words[image, caption].tolist()
                 )
                 torch.testing.assert_close(found[image, caption], expected, atol=1e-5, rtol=1e-5)
-
-
-def test_the_default_sizes_are_the_published_ones() -> None:
-    config = UpDownConfig(vocabulary_size=10_000, token_width=2048)
-    assert (config.lstm_units, config.attention_units, config.embedding_width, config.dropout) == (1000, 512, 1000, 0)
-
-
-@pytest.mark.parametrize(("field", "value"), [("lstm_units", 0), ("attention_units", -1), ("dropout", 1.0)])
-def test_a_config_out_of_range_is_refused_by_name(field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=field):
-        UpDownConfig(**{**SIZES, field: value})  # type: ignore[arg-type]

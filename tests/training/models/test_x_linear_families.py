@@ -13,7 +13,6 @@ from export.import_checkpoint.x_linear import read_x_lan, read_x_transformer
 from tests.tiny_model import padded_logits
 from tests.training.models.published_x_linear import NEVER_CHOSEN, ParityCase
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.captioner import Visual
 from training.models.x_lan import XLan
 from training.models.x_transformer import XTransformer
 
@@ -96,44 +95,3 @@ def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XLan |
         settings = SearchSettings(1, expected.shape[1], forbidden=NEVER_CHOSEN, stop="all")
         found = beam_search(model, case.visual(), settings)
     np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
-
-
-@pytest.mark.needs_data
-def test_greedy_decoding_goes_on_after_the_end_as_the_published_code_if_asked_to(
-    parity: tuple[XLan | XTransformer, ParityCase],
-) -> None:
-    model, case = parity
-    expected = case.beams("greedy_tokens")
-    with torch.inference_mode():
-        settings = SearchSettings(
-            1, expected.shape[1], forbidden=NEVER_CHOSEN, stop="never", after_end="log_probabilities"
-        )
-        found = beam_search(model, case.visual(), settings)
-    np.testing.assert_array_equal(found.words[:, 0].numpy(), expected)
-    np.testing.assert_allclose(found.log_probabilities[:, 0].numpy(), case["greedy_logprobs"], atol=1e-5)
-
-
-def test_the_default_sizes_are_the_published_ones(published: Published) -> None:
-    with torch.device("meta"):
-        model = published.family(published.family.Config(vocabulary_size=9488, token_width=2048))
-    assert sum(parameter.numel() for parameter in model.parameters()) == published.parameters
-
-
-@pytest.mark.parametrize("activation", ["celu", "elu", "relu"])
-def test_masked_tokens_do_not_change_the_logits(published: Published, activation: str) -> None:
-    torch.manual_seed(0)
-    model = published.family(published.family.Config(**published.sizes, activation=activation)).eval()
-    tokens, words = torch.randn(2, 9, 12), torch.randint(4, 30, (2, 3, 7))
-    with torch.inference_mode():
-        padded = padded_logits(model, Visual(tokens, torch.arange(9)[None] < torch.tensor([[6], [6]])), words)
-        cut = padded_logits(model, Visual(tokens[:, :6]), words)
-    torch.testing.assert_close(padded, cut, atol=1e-4, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("d_model", 30), ("encoder_layers", 0), ("dropout", 1.0), ("activation", "gelu"), ("alpha", 0.0)],
-)
-def test_a_config_out_of_range_is_refused_by_name(published: Published, field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=field):
-        published.family.Config(**{**published.sizes, field: value})

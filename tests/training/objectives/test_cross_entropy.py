@@ -1,7 +1,5 @@
 """Cross-entropy on prefix trees equals that of torch on padded captions."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import torch
@@ -74,18 +72,3 @@ def test_captions_count_by_their_weights() -> None:
     shares = weighted.weights(np.arange(3)) / weighted.weights(np.arange(3)).sum()
     expected = sum(share * image_loss for share, image_loss in zip(shares, alone, strict=True))
     torch.testing.assert_close(loss(weighted, np.arange(3)), expected, rtol=1e-5, atol=1e-6, check_dtype=False)
-
-
-def test_an_image_takes_little_memory_beside_its_captions() -> None:
-    random, count = np.random.default_rng(0), 4000
-    ids = random.integers(4, len(WORDS), (count, 5, 12))
-    words = TokenizedCaptions.from_words([[WORDS[word] for word in caption] for caption in image] for image in ids)
-    captions = TrainingCaptions(words, Vocabulary(WORDS), 20, 20)
-    tracemalloc.start()
-    try:
-        objective = CrossEntropy(captions, PhaseConfig("xe", 1, 1e-3))
-        taken = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert objective.weights(np.arange(2)).tolist() == [65, 65]
-    assert taken / count < 50  # bytes

@@ -8,10 +8,8 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
-from training.configs.parsing import build_config
 from training.configs.schema import PhaseConfig, ScheduledSamplingConfig
 from training.data.captions import TokenizedCaptions
-from training.errors import ConfigError
 from training.models.captioner import Captioner, HookContext, Step
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import TrainingCaptions
@@ -105,16 +103,3 @@ def test_no_word_is_sampled_before_the_schedule_begins() -> None:
         objective.on_step(HookContext("xe", epoch, 0, 2, np.random.default_rng(0)))
         losses.append(objective(captioner, visual, IMAGES, objective.targets(IMAGES)).loss.item())
     assert losses[0] == losses[1] != losses[2]
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"scheduled_sampling": {"maximum": 1.5}}, "maximum must be at least 0 and at most 1"),
-        ({"scheduled_sampling": {"every": 0}}, "every must be at least 1"),
-        ({"scheduled_sampling": {"maximum": 0.5}, "objective": "self_critical"}, "scheduled_sampling is a part of"),
-    ],
-)
-def test_options_out_of_range_are_refused_by_name(changes: dict[str, object], reason: str) -> None:
-    with pytest.raises(ConfigError, match=reason):
-        build_config(PhaseConfig, {"name": "xe", "epochs": 1, "learning_rate": 1e-3, **changes}, "file.yaml")

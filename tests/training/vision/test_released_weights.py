@@ -16,7 +16,6 @@ from export.torch_to_onnx import TensorSpec, to_onnx
 from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
 from training.errors import BackboneError
-from training.vision.inverted_residuals import EfficientNetLite1
 from training.vision.released_weights import load_backbone, locate
 
 
@@ -42,19 +41,6 @@ def test_features_of_photographs_equal_those_of_the_released_onnx_file(data_dir:
     with torch.inference_mode():
         ours = load_backbone(path)(torch.from_numpy(photographs)).numpy()
     np.testing.assert_allclose(ours, released_features(path, photographs), atol=5e-4)
-
-
-def test_similarities_between_photographs_agree_for_the_tflite_and_onnx_weights(
-    data_dir: Path, photographs: np.ndarray
-) -> None:
-    """The two trainings share no features, but both must find the same photographs similar."""
-    similarity = []
-    for name in ("tf2_mobilenet_v2_1.0_224_ptq.tflite", "mobilenetv2_float32.onnx"):
-        with torch.inference_mode():
-            pooled = load_backbone(data_dir / "backbones" / name)(torch.from_numpy(photographs)).mean(1)
-        pooled = torch.nn.functional.normalize(pooled - pooled.mean(0), dim=1)
-        similarity.append((pooled @ pooled.T)[~torch.eye(len(pooled), dtype=torch.bool)])
-    assert torch.corrcoef(torch.stack(similarity))[0, 1] > 0.5
 
 
 def released_efficientnet_features(state: dict[str, torch.Tensor], images_bgr: torch.Tensor) -> torch.Tensor:
@@ -122,15 +108,6 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path: Path) -> None:
     torch.save(torch.nn.Conv2d(3, 8, 3).state_dict(), tmp_path / "other.pth")
     with pytest.raises(BackboneError, match=r"0 convolutions, EfficientNetLite1 has 64"):
         load_backbone(tmp_path / "other.pth")
-
-
-def test_the_early_layers_are_those_up_to_the_map_of_stride_8() -> None:
-    network = EfficientNetLite1()
-    x = torch.zeros(1, 3, 224, 224)
-    for layer in network.early_layers:
-        x = layer(x)
-    assert x.shape[2:] == (28, 28)
-    assert network.layers[len(network.early_layers)](x).shape[2:] == (14, 14)
 
 
 @pytest.mark.parametrize("bits", [32, 8])

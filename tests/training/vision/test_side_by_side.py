@@ -3,10 +3,7 @@
 import pytest
 import torch
 
-from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
-from smart_caption_ros.sources.acvr import ACVR_CLASSES
 from tests.tiny_model import tiny_trained
-from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.inverted_residuals import EfficientNetLite1
 from training.vision.side_by_side import BACKBONES, SCORE_SCALE, SideBySide, side_by_side
 from training.vision.yolox import STRIDES
@@ -90,21 +87,9 @@ def test_frames_of_another_size_have_another_grid_and_boxes_in_fractions_of_the_
     torch.testing.assert_close(steps, torch.full_like(steps, 8 / size), atol=0.5 * 8 / size, rtol=0)
 
 
-@pytest.mark.parametrize("size", [0, -32, 100])
-def test_a_size_that_is_no_multiple_of_32_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match="positive multiple of 32"):
-        tiny_backbone().set_image_size(size, size)
-
-
 def test_the_network_can_be_constructed_again_from_its_options() -> None:
     both = side_by_side(["mobilenet_v2", "efficientnet_lite1"], CLASSES)
     again = BACKBONES[both.kind](**both.options)
     again.load_state_dict(both.state_dict())
     assert again.description == "MobileNetV2 1.0 and EfficientNet-Lite1 and YOLOX-nano"
     assert again.class_names == CLASSES
-
-
-def test_detection_classes_are_those_of_coco_with_the_challenges_first() -> None:
-    assert DETECTION_CLASSES[:30] == ACVR_CLASSES[1:]
-    assert sorted(DETECTION_CLASSES) == sorted(COCO_CLASSES)
-    assert all(normalise(name) == name for name in DETECTION_CLASSES)

@@ -49,7 +49,7 @@ class Synonyms:
             DataError: the file is missing or names no class.
         """
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: the synonym list cannot be read ({error})") from None
         class_of: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the metrics of pretrained networks share: their weights are in local folders that the user provides.
+"""Shared parts of the metrics of pretrained networks, whose weights are in local folders that the user provides.
 
 Nothing is downloaded. The folders are those of ``transformers``' ``save_pretrained``, with the tokeniser's files.
 """

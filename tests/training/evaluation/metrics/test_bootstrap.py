@@ -38,12 +38,6 @@ def test_differences_are_paired_by_image() -> None:
     assert (same.value, same.interval.low, same.interval.high, same.is_certain) == (0, 0, 0, False)
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    metric = mean_metric("m", np.random.default_rng(3).normal(size=50))
-    assert Bootstrap(50, seed=1).interval(metric) == Bootstrap(50, seed=1).interval(metric)
-    assert Bootstrap(50, seed=1).interval(metric) != Bootstrap(50, seed=2).interval(metric)
-
-
 def test_a_metric_without_a_value_has_no_interval() -> None:
     nowhere = Metric("m", np.zeros((3, 2)), lambda sums: np.full(len(sums), np.nan), np.full(3, np.nan))
     interval = Bootstrap(3).interval(nowhere)

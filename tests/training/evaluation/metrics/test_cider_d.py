@@ -54,14 +54,6 @@ def test_rewards_equal_the_toolkits_cider_with_frequencies_of_the_corpus(
     np.testing.assert_allclose(found, toolkit(corpus, images, words, end), atol=1e-9)
 
 
-def test_an_image_may_be_scored_twice_in_a_batch() -> None:
-    reward = CiderD([[[4, 5, 6]], [[7, 8]], [[9]]], end_token=True)
-    words = padded([[[4, 5]], [[7, 8]], [[4, 5, 6]]], 5)
-    scores = reward.score(np.array([0, 1, 0]), words)
-    assert scores[2, 0] > scores[0, 0]
-    assert scores[2, 0] == pytest.approx(10.0)  # four words with the end: it is the reference
-
-
 def test_with_the_end_token_an_incomplete_caption_loses_more() -> None:
     corpus = [[[4, 5, 6, 7, 4]], [[8, 9]], [[9, 8, 9]]]
     complete, incomplete = [4, 5, 6, 7, 4], [4, 5, 6, 7]
@@ -87,28 +79,6 @@ def test_an_image_without_captions_is_named() -> None:
         CiderD([[[4]], []], end_token=True)
     with pytest.raises(ValueError, match="at least one image"):
         CiderD([[[4]]], [], end_token=True)
-
-
-@pytest.fixture(scope="module")
-def large() -> tuple[Corpus, np.ndarray, np.ndarray]:
-    """150 images with five captions of natural length and word frequency; 50 images x 5 beams."""
-    random = np.random.default_rng(0)
-    share = 1 / np.arange(1, 3001)
-
-    def caption() -> list[int]:
-        return (random.choice(3000, p=share / share.sum(), size=random.integers(6, 18)) + 4).tolist()
-
-    corpus = [[caption() for _ in range(5)] for _ in range(150)]
-    images = random.permutation(150)[:50]
-    beams = [[corpus[image][k][: random.integers(3, 16)] + caption()[:3] for k in range(5)] for image in images]
-    return corpus, images, padded(beams, 20)
-
-
-def test_50_images_with_5_beams_equal_the_toolkit(large: tuple[Corpus, np.ndarray, np.ndarray]) -> None:
-    corpus, images, words = large
-    found = CiderD(corpus, end_token=False).score(images, words)
-    np.testing.assert_allclose(found, toolkit(corpus, images.tolist(), words, end=False), atol=1e-6)
-    assert found.max() > 1
 
 
 @given(corpora)
@@ -155,15 +125,6 @@ def test_with_another_corpus_frequencies_it_is_the_toolkits_formula_with_them(
         scorer += (caption, references[image])
     found = TextCiderD(references, others).metric(candidates).per_image
     np.testing.assert_allclose(found, scorer.compute_cider(), atol=1e-9)
-
-
-def test_large_evaluations_are_scored_in_batches() -> None:
-    corpus = [(f"a dog number {number}", [f"the dog number {number} runs", "a dog"]) for number in range(250)]
-    candidates, references = split(corpus)
-    scorer = CiderScorer()
-    for image, caption in candidates.items():
-        scorer += (caption, references[image])
-    np.testing.assert_allclose(TextCiderD(references).metric(candidates).per_image, scorer.compute_score()[1])
 
 
 def test_empty_captions_score_nothing() -> None:

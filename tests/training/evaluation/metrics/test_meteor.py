@@ -69,13 +69,6 @@ def test_the_toolkit_may_be_in_a_folder_of_any_name(name: str, tmp_path: Path, m
     assert metric.per_image[0] == 1
 
 
-def test_a_hanging_process_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_java(tmp_path, "exec sleep 100", monkeypatch)
-    monkeypatch.setattr(module, "LIMIT_S", 0.5)
-    with pytest.raises(MetricError, match="METEOR was ended"):
-        meteor([(ONE, REFERENCES)])
-
-
 @pytest.mark.parametrize(
     ("script", "complaint"),
     [

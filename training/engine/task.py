@@ -13,11 +13,10 @@ from training.checkpoint import with_prefix
 from training.configs.schema import ExperimentConfig
 from training.data.loading import shuffle
 from training.data.visual_inputs import HostBatch
-from training.engine.allocator import return_freed_memory
 from training.engine.buffers import declared_buffers, synchronised_buffers
-from training.engine.captioner_setup import set_up_captioner
 from training.engine.dev_evaluation import DevEvaluation, DevScores
 from training.engine.distributed import Processes
+from training.engine.setup import set_up_task
 from training.engine.similar_photographs import find_similar_photographs
 from training.models.captioner import HookContext
 from training.models.eight_bits import set_eight_bits
@@ -26,12 +25,12 @@ from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
 
 
-class CaptioningBatch(NamedTuple):
+class TaskBatch(NamedTuple):
     """Inputs of the loss."""
 
     visual: HostBatch
     targets: Any
-    """What the objective needs of the captions."""
+    """Captions in the form that the objective takes, :meth:`Objective.targets`."""
 
 
 class TrainedModule(NamedTuple):
@@ -44,7 +43,7 @@ class TrainedModule(NamedTuple):
     """Its factor from one layer to the layer before it."""
 
 
-class Captioning:
+class CaptionTask:
     """Trains a captioner and, in phases that say so, its backbone.
 
     Images are indices in the training split; in a phase with ``pairs``, indices of its captions.
@@ -73,7 +72,7 @@ class Captioning:
             DataError, BackboneError, CheckpointError: data or first weights are missing or malformed.
         """
         self.config, self._cache, self._processes = config, cache, processes
-        setup = set_up_captioner(config, data, cache, left_out)
+        setup = set_up_task(config, data, cache, left_out)
         self.images, self.captions, self._sources = setup.images, setup.captions, setup.sources
         self.inputs, self.trained = setup.inputs, setup.trained
         if processes.is_first:
@@ -149,8 +148,6 @@ class Captioning:
             weights = None if captions.weights is None else captions.weights[self._image_of]
             captions = replace(captions, words=words, weights=weights)
         self._objective = OBJECTIVES[self._phase.objective](captions, self._phase)
-        # To read captions and to index their n-grams takes several times the memory of the result.
-        return_freed_memory()
 
     def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         """Begin an epoch, from its first batch or from a later one after a resume.
@@ -180,16 +177,16 @@ class Captioning:
         """Estimate the work of a step for each image, in any unit, to divide a batch evenly among processes; (B,)."""
         return self._objective.costs(images)
 
-    def read(self, images: np.ndarray) -> CaptioningBatch:
+    def read(self, images: np.ndarray) -> TaskBatch:
         """Read the inputs of a loss on the CPU; called in other threads.
 
         Raises:
             DataError: an image cannot be read.
         """
         visual = self.inputs.training_batch(self._image_of[images])
-        return CaptioningBatch(visual, self._objective.targets(images))
+        return TaskBatch(visual, self._objective.targets(images))
 
-    def loss(self, inputs: CaptioningBatch, images: np.ndarray) -> BatchLoss:
+    def loss(self, inputs: TaskBatch, images: np.ndarray) -> BatchLoss:
         """Compute the loss of images, in the precision of the run.
 
         Args:

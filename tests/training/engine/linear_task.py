@@ -1,6 +1,6 @@
 """A model of next to no work: a linear layer learns y = 2 x from the numbers of its images.
 
-As a program it trains an experiment: ``python -m tests.training.engine.linear_captioning CONFIG --run FOLDER``.
+As a program it trains an experiment: ``python -m tests.training.engine.linear_task CONFIG --run FOLDER``.
 """
 
 import math
@@ -18,17 +18,17 @@ from training import train
 from training.checkpoint import load_checkpoint, save_checkpoint
 from training.configs.schema import ExperimentConfig
 from training.engine import trainer
-from training.engine.captioning import TrainedModule
 from training.engine.dev_evaluation import DevScores
 from training.engine.distributed import Processes
+from training.engine.task import TrainedModule
 from training.models.captioner import HookContext
 from training.objectives.objective import BatchLoss
 
 IMAGES = 22
 
 
-class LinearCaptioning:
-    """In place of :class:`training.engine.captioning.Captioning`; ``bad_image`` has a loss that is not finite."""
+class LinearTask:
+    """In place of :class:`training.engine.task.CaptionTask`; ``bad_image`` has a loss that is not finite."""
 
     max_loss = 1e6
     pairs = IMAGES
@@ -103,8 +103,8 @@ def thread_names() -> list[str]:
 
 
 if __name__ == "__main__":
-    LinearCaptioning.bad_image = int(os.environ.get("BAD_IMAGE", "-1"))
-    trainer.Captioning = LinearCaptioning  # type: ignore[assignment,misc]
+    LinearTask.bad_image = int(os.environ.get("BAD_IMAGE", "-1"))
+    trainer.CaptionTask = LinearTask  # type: ignore[assignment,misc]
     status = train.main()
     # One string is one write, also with PYTHONUNBUFFERED: the lines of two processes must not mix.
     print(f"threads left: {[name for name in thread_names() if 'gloo' in name]}\n", end="", flush=True)

@@ -33,7 +33,7 @@ from training.paths import CHECKOUT
 
 
 @dataclass
-class CaptionerSetup:
+class TaskSetup:
     """Data and model at the beginning of a captioner's training."""
 
     images: Mapping[str, Sequence[str]]
@@ -52,9 +52,7 @@ class CaptionerSetup:
     """A sentence on pictures, captions and vocabulary."""
 
 
-def set_up_captioner(
-    config: ExperimentConfig, data: Path, cache: Path, left_out: Collection[str] = ()
-) -> CaptionerSetup:
+def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Collection[str] = ()) -> TaskSetup:
     """Read the data of an experiment and build its model.
 
     Args:
@@ -119,7 +117,7 @@ def set_up_captioner(
     references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
     facts = _facts(images, words.select([places[image] for image in dict.fromkeys(images["train"])]), vocabulary)
     sources = {image: dataset.source_of(image) for image in images["train"]}
-    return CaptionerSetup(images, references, sources, captions, inputs, trained, facts)
+    return TaskSetup(images, references, sources, captions, inputs, trained, facts)
 
 
 def _check_words(words: TokenizedCaptions, written: Mapping[str, Sequence[str]], images: Sequence[str]) -> None:

@@ -10,8 +10,8 @@ import torch
 
 from tests.training.small_flickr8k import write_config
 from training.data.captions import EncodedCaptions
-from training.engine.captioning import Captioning, CaptioningBatch
 from training.engine.experiment import load_run
+from training.engine.task import CaptionTask, TaskBatch
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.models.captioner import Encoded, Visual
@@ -34,7 +34,7 @@ def test_without_options_of_the_model_they_are_those_of_the_model_that_it_starts
 ) -> None:
     trained(tmp_path / "first", data, XE, model=MODEL)
     first = tmp_path / "first" / "run" / "best.safetensors"
-    second = trained(tmp_path / "second", data, XE, start_from=str(first), model={}).captioning.trained
+    second = trained(tmp_path / "second", data, XE, start_from=str(first), model={}).task.trained
     assert second.captioner.config == TrainedCaptioner.load(first).captioner.config
 
 
@@ -57,9 +57,9 @@ def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, str]] = []
-    read = Captioning.read
+    read = CaptionTask.read
 
-    def reading(self: Captioning, images: np.ndarray) -> CaptioningBatch:
+    def reading(self: CaptionTask, images: np.ndarray) -> TaskBatch:
         batch = read(self, images)
         assert batch.targets.tree.captions.shape[1] == 1
         names = [self.images["train"][place] for place in self._image_of[images]]
@@ -69,14 +69,14 @@ def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(
             seen.append((name, str([word for word in caption if word])))
         return batch
 
-    monkeypatch.setattr(Captioning, "read", reading)
+    monkeypatch.setattr(CaptionTask, "read", reading)
     trainer = trained(tmp_path, data, {**XE, "pairs": True, "images_per_batch": 7})
-    captions = trainer.captioning.captions
+    captions = trainer.task.captions
     assert trainer.plan.steps == [-(-captions.words.captions // 7)]
     encoded = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
     expected = [
         (name, str([word for word in caption if word][:-1]))
-        for place, name in enumerate(trainer.captioning.images["train"])
+        for place, name in enumerate(trainer.task.images["train"])
         for caption in encoded.read(np.array([place]))[0].tolist()
     ]
     assert sorted(seen) == sorted(expected)
