@@ -31,6 +31,10 @@ _STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 class OutputError(ExpectedError, OSError):
     """An output that must not be written: an input, a folder, a pipe or a device. Commands exit with status 2."""
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.strerror = sentence  # for what reports any OSError
+
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> Path:
     """Check that a file may be written, before the work begins whose result it holds.

@@ -5,7 +5,6 @@ import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,13 @@ from smart_caption_ros.files import (
 )
 
 
-def fail_at(path: Path, failure: BaseException) -> None:
+def fail_at(path, failure):
     with replaced_atomically(path) as unfinished:
         unfinished.write_bytes(b"half of the n")
         raise failure
 
 
-def test_a_file_is_there_when_the_block_has_ended(tmp_path: Path) -> None:
+def test_a_file_is_there_when_the_block_has_ended(tmp_path):
     path = tmp_path / "report.json"
     with replaced_atomically(path) as unfinished:
         unfinished.write_bytes(b"half")
@@ -38,7 +37,7 @@ def test_a_file_is_there_when_the_block_has_ended(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_is_there_keeps_its_content_until_the_block_has_ended(tmp_path: Path) -> None:
+def test_a_file_that_is_there_keeps_its_content_until_the_block_has_ended(tmp_path):
     path = tmp_path / "report.json"
     path.write_bytes(b"old")
     with replaced_atomically(path) as unfinished:
@@ -47,7 +46,7 @@ def test_a_file_that_is_there_keeps_its_content_until_the_block_has_ended(tmp_pa
     assert path.read_bytes() == b"new"
 
 
-def test_the_unfinished_file_is_in_the_same_folder_with_another_suffix(tmp_path: Path) -> None:
+def test_the_unfinished_file_is_in_the_same_folder_with_another_suffix(tmp_path):
     with replaced_atomically(tmp_path / "picture.png") as unfinished:
         assert unfinished.parent == tmp_path
         assert unfinished.suffix == UNFINISHED
@@ -55,7 +54,7 @@ def test_the_unfinished_file_is_in_the_same_folder_with_another_suffix(tmp_path:
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), OSError("disk full"), KeyboardInterrupt()])
-def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, failure: BaseException) -> None:
+def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path, failure):
     path = tmp_path / "report.json"
     path.write_bytes(b"old")
     with pytest.raises(type(failure)) as raised:
@@ -65,29 +64,27 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, fa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failure_before_anything_is_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_before_anything_is_written_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="no"), replaced_atomically(tmp_path / "report.json"):
         raise ValueError("no")
     assert not list(tmp_path.iterdir())
 
 
-def make_fifo(path: Path) -> None:
+def make_fifo(path):
     os.mkfifo(path)
 
 
-def make_socket(path: Path) -> None:
+def make_socket(path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
 
 
-def link_to_full(path: Path) -> None:
+def link_to_full(path):
     path.symlink_to("/dev/full")
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, make_fifo, make_socket, link_to_full])
-def test_what_is_no_file_is_refused_and_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
-) -> None:
+def test_what_is_no_file_is_refused_and_stays(tmp_path, monkeypatch, make):
     monkeypatch.chdir(tmp_path)  # the path of a socket is short
     path = Path("output")
     make(path)
@@ -98,7 +95,7 @@ def test_what_is_no_file_is_refused_and_stays(
     assert list(tmp_path.iterdir()) == [tmp_path / "output"]
 
 
-def test_the_target_of_a_link_is_written_and_the_link_stays(tmp_path: Path) -> None:
+def test_the_target_of_a_link_is_written_and_the_link_stays(tmp_path):
     (tmp_path / "far").mkdir()
     link, target = tmp_path / "link", tmp_path / "far" / "target"
     link.symlink_to("far/target")
@@ -115,7 +112,7 @@ def test_the_target_of_a_link_is_written_and_the_link_stays(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to, lambda path, source: None])
-def test_an_output_that_is_an_input_is_refused(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+def test_an_output_that_is_an_input_is_refused(tmp_path, make):
     source = tmp_path / "photo.png"
     source.write_bytes(b"a photograph")
     path = tmp_path / "output.png"
@@ -128,7 +125,7 @@ def test_an_output_that_is_an_input_is_refused(tmp_path: Path, make: Callable[[P
     assert not list(tmp_path.glob(f"*{UNFINISHED}"))
 
 
-def test_an_output_that_is_no_input_is_not_refused(tmp_path: Path) -> None:
+def test_an_output_that_is_no_input_is_not_refused(tmp_path):
     source, path = tmp_path / "photo.png", tmp_path / "output.png"
     source.touch()
     path.touch()
@@ -136,7 +133,7 @@ def test_an_output_that_is_no_input_is_not_refused(tmp_path: Path) -> None:
     assert check_output_folder(tmp_path / "new", [source, tmp_path]) == tmp_path / "new"
 
 
-def test_a_folder_with_an_input_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_with_an_input_is_not_replaced(tmp_path):
     source = tmp_path / "bundle" / "weights"
     source.parent.mkdir()
     source.write_bytes(b"weights")
@@ -149,7 +146,7 @@ def test_a_folder_with_an_input_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redirected", [False, True])
-def test_standard_output_is_written_through(tmp_path: Path, redirected: bool) -> None:
+def test_standard_output_is_written_through(tmp_path, redirected):
     script = (
         "import sys; from pathlib import Path; from smart_caption_ros.files import write_text_atomically as write\n"
         "for name in sys.argv[1:]: write(Path(name), 'text\\n')"
@@ -165,7 +162,7 @@ def test_standard_output_is_written_through(tmp_path: Path, redirected: bool) ->
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_missing_folder_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_with_the_name_of_the_file(tmp_path):
     path = tmp_path / "absent" / "report.json"
     with pytest.raises(FileNotFoundError) as raised:
         write_bytes_atomically(path, b"new")
@@ -173,7 +170,7 @@ def test_a_missing_folder_is_an_error_with_the_name_of_the_file(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
@@ -191,7 +188,7 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
-def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:
+def test_an_error_of_another_file_keeps_its_name(tmp_path):
     source = tmp_path / "source"
     with pytest.raises(FileNotFoundError) as raised, replaced_atomically(tmp_path / "copy") as unfinished:
         unfinished.write_bytes(source.read_bytes())
@@ -211,7 +208,7 @@ with replaced_atomically(Path(sys.argv[1])) as unfinished:
 """
 
 
-def test_two_processes_that_write_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_two_processes_that_write_one_file_do_not_disturb_each_other(tmp_path):
     path = tmp_path / "report.json"
     command = [sys.executable, "-c", WRITER, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -227,13 +224,13 @@ def test_two_processes_that_write_one_file_do_not_disturb_each_other(tmp_path: P
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_text_is_written_as_utf8_with_its_line_ends(tmp_path: Path) -> None:
+def test_a_text_is_written_as_utf8_with_its_line_ends(tmp_path):
     path = tmp_path / "captions.txt"
     write_text_atomically(path, "un café\r\nein Hund ✓\n")
     assert path.read_bytes() == "un café\r\nein Hund ✓\n".encode()
 
 
-def test_importing_files_loads_only_the_standard_library() -> None:
+def test_importing_files_loads_only_the_standard_library():
     loaded = (
         "import sys; before = set(sys.modules); import smart_caption_ros.files\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
@@ -244,13 +241,13 @@ def test_importing_files_loads_only_the_standard_library() -> None:
     assert done.stdout == "['smart_caption_ros']\n"
 
 
-def fail_in_folder(folder: Path, failure: BaseException) -> None:
+def fail_in_folder(folder, failure):
     with folder_replaced_atomically(folder) as unfinished:
         (unfinished / "file").write_text("new")
         raise failure
 
 
-def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
     folder = tmp_path / "bundle"
     for content in ("old", "new"):
         with folder_replaced_atomically(folder) as unfinished:
@@ -260,7 +257,7 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), KeyboardInterrupt()])
-def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path: Path, failure: BaseException) -> None:
+def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path, failure):
     folder = tmp_path / "bundle"
     folder.mkdir()
     (folder / "file").write_text("old")

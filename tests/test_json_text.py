@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +11,13 @@ import pytest
 from smart_caption_ros.json_text import json_text, rounded
 
 
-def refuse(constant: str) -> float:
+def refuse(constant):
     raise ValueError(f"{constant} is not JSON")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, np.float64("nan")])
-def test_numbers_that_json_lacks_are_null_wherever_they_stand(number: float) -> None:
-    value: dict[str, Any] = {"a": number, "b": [1.5, {"c": (number, "x")}], "d": True, "e": 7}
+def test_numbers_that_json_lacks_are_null_wherever_they_stand(number):
+    value = {"a": number, "b": [1.5, {"c": (number, "x")}], "d": True, "e": 7}
     assert json.loads(json_text(value), parse_constant=refuse) == {
         "a": None,
         "b": [1.5, {"c": [None, "x"]}],
@@ -28,13 +27,13 @@ def test_numbers_that_json_lacks_are_null_wherever_they_stand(number: float) -> 
     assert rounded(number) is None
 
 
-def test_lone_surrogates_are_escaped_and_pairs_stay() -> None:
+def test_lone_surrogates_are_escaped_and_pairs_stay():
     value = {"caf\udce9": "\ud800 \\ud800 \U0001f600"}
     for settings in ({}, {"ensure_ascii": False}):
         read = json.loads(json_text(value, **settings))
         assert read == {"caf\\udce9": "\\ud800 \\ud800 \U0001f600"}
 
 
-def test_settings_reach_the_encoder_and_numbers_are_rounded() -> None:
+def test_settings_reach_the_encoder_and_numbers_are_rounded():
     assert json_text([1, math.nan], separators=(",", ":")) == "[1,null]"
     assert (rounded(1.23456), rounded(1.25, 1), rounded(None)) == (1.2346, 1.2, None)

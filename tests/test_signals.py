@@ -13,7 +13,7 @@ from smart_caption_ros.signals import EndSignals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_noted_however_often_it_comes(number: signal.Signals) -> None:
+def test_a_signal_is_noted_however_often_it_comes(number):
     with EndSignals() as signals:
         assert not signals.arrived
         signals.raise_if_arrived()
@@ -24,7 +24,7 @@ def test_a_signal_is_noted_however_often_it_comes(number: signal.Signals) -> Non
             signals.raise_if_arrived()
 
 
-def test_afterwards_the_former_handlers_are_back() -> None:
+def test_afterwards_the_former_handlers_are_back():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with EndSignals():
         assert signal.getsignal(signal.SIGINT) != before[0]
@@ -49,7 +49,7 @@ sys.exit(3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_while_the_process_ends_does_not_change_its_exit_status(number: signal.Signals) -> None:
+def test_a_second_signal_while_the_process_ends_does_not_change_its_exit_status(number):
     """The terminal and `ros2 launch` both send SIGINT."""
     process = subprocess.Popen([sys.executable, "-c", SLOW_TO_END], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

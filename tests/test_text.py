@@ -21,7 +21,7 @@ from smart_caption_ros.text import escaped, visible
         ("\ud800", "\\ud800"),
     ],
 )
-def test_text_is_visible_and_bounded(text: str, shown: str) -> None:
+def test_text_is_visible_and_bounded(text, shown):
     assert visible(text) == shown
 
 
@@ -34,12 +34,12 @@ def test_text_is_visible_and_bounded(text: str, shown: str) -> None:
         ("\udcff", "\\udcff"),
     ],
 )
-def test_what_is_escaped_keeps_its_length_and_its_spaces(text: str, shown: str) -> None:
+def test_what_is_escaped_keeps_its_length_and_its_spaces(text, shown):
     assert escaped(text) == shown
 
 
 @given(st.text())
-def test_nothing_that_is_escaped_or_visible_moves_the_cursor(text: str) -> None:
+def test_nothing_that_is_escaped_or_visible_moves_the_cursor(text):
     assert all(character.isprintable() or character.isspace() for character in escaped(text))
     assert "\n" not in escaped(text)
     assert visible(text).isprintable()

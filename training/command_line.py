@@ -15,17 +15,18 @@ A command is a function with typed parameters; its docstring is the help text an
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from smart_caption_ros.files import OutputError, check_output, check_output_folder
 from training.paths import data_folder
 
-FAILED, INTERRUPTED = 1, 130
-"""Exit statuses of a command that failed and of one that was stopped with Ctrl-C; wrong options have typer's, 2."""
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+"""Exit statuses: failed; wrong options, as of typer, or an output that must not be written; stopped with Ctrl-C."""
 
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all).")]
 DeviceOption = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda or cuda:N.")]
@@ -66,6 +67,7 @@ def run_command(
     def call(**options: object) -> None:
         output = options.get("output")
         with errors_in_a_sentence(errors, output if isinstance(output, Path) else None, stopped):
+            _check_outputs(options)
             raise typer.Exit(command(**options) or 0)
 
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -99,6 +101,9 @@ def errors_in_a_sentence(
     """
     try:
         yield
+    except OutputError as error:
+        report_error(error)
+        raise typer.Exit(WRONG_USAGE) from error
     except errors as error:
         report_error(error)
         raise typer.Exit(FAILED) from error
@@ -109,6 +114,29 @@ def errors_in_a_sentence(
     except KeyboardInterrupt:
         print(stopped, file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _check_outputs(options: Mapping[str, object]) -> None:
+    """Check that no output of a command is one of its inputs, before any work.
+
+    Outputs are the options `output` and `json_path`, and of a command that replaces bundles the folder `bundle` and the
+    file `checkpoint`; every other path is an input.
+
+    Raises:
+        OutputError: an output is an input.
+    """
+    replaces = "replace" in options
+    names = ("output", "bundle", "checkpoint") if replaces else ("output", "json_path")
+    outputs = {name: value for name in names if isinstance(value := options.get(name), Path)}
+    inputs = [Path(value) for name in ("source", "checkpoint") if isinstance(value := options.get(name), str)]
+    for name, value in options.items():
+        if name not in outputs:
+            inputs += [path for path in (value if isinstance(value, list) else [value]) if isinstance(path, Path)]
+    for name, output in outputs.items():
+        if replaces and name != "checkpoint":
+            check_output_folder(output, inputs)
+        elif not output.is_dir():
+            check_output(output, inputs)
 
 
 def report_error(error: object) -> None:

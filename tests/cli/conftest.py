@@ -1,10 +1,8 @@
 """How the verbs' tests run the command line."""
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import pytest
-from typer.testing import Result
 
 from smart_caption_ros.cli.app import app
 from smart_caption_ros.grounding import NounCoverage
@@ -12,7 +10,7 @@ from tests.cli_runner import cli_runner
 
 
 @pytest.fixture
-def run() -> Callable[..., Result]:
+def run():
     """Runs `smart-caption` with some arguments in this process."""
     return lambda *arguments: cli_runner().invoke(app, [str(argument) for argument in arguments])
 
@@ -21,6 +19,6 @@ load_coverage = lru_cache(NounCoverage.load)
 
 
 @pytest.fixture(autouse=True)
-def _load_coverage_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def _load_coverage_once(monkeypatch):
     """spaCy takes a second or two to load, and many commands ask for it."""
     monkeypatch.setattr(NounCoverage, "load", load_coverage)

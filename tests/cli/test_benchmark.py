@@ -1,17 +1,12 @@
 """`smart-caption benchmark` measures what runs."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import cv2
 import numpy as np
-from typer.testing import Result
-
-Run = Callable[..., Result]
 
 
-def test_parts_rate_memory_and_start_are_written_as_json(run: Run, tiny_bundle: Path, tmp_path: Path) -> None:
+def test_parts_rate_memory_and_start_are_written_as_json(run, tiny_bundle, tmp_path):
     output = tmp_path / "out.json"
     options = ["--frames", 2, "--rounds", 2, "--threads", 1, "--engine", "onnxruntime-cpu"]
     result = run("benchmark", tiny_bundle, "--json", output, *options)
@@ -28,14 +23,14 @@ def test_parts_rate_memory_and_start_are_written_as_json(run: Run, tiny_bundle: 
     assert report["first_caption"]["rss_mb"] > 10
 
 
-def test_it_measures_on_the_users_own_frames(run: Run, tiny_bundle: Path, tmp_path: Path) -> None:
+def test_it_measures_on_the_users_own_frames(run, tiny_bundle, tmp_path):
     cv2.imwrite(str(tmp_path / "a.png"), np.zeros((48, 64, 3), np.uint8))
     options = ["--rounds", 1, "--source", tmp_path / "a.png", "--json", "-"]
     report = json.loads(run("benchmark", tiny_bundle, *options).stdout)
     assert (report["frame_size"], report["frames"]) == ([64, 48], 1)
 
 
-def test_what_is_no_source_is_one_sentence(run: Run, tiny_bundle: Path) -> None:
+def test_what_is_no_source_is_one_sentence(run, tiny_bundle):
     result = run("benchmark", tiny_bundle, "--source", "nowhere")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "smart-caption: there is no file or folder nowhere\n"

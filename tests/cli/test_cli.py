@@ -15,8 +15,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from typer.testing import Result
 
 from smart_caption_ros.captioning import (
     Alternative,
@@ -44,7 +42,7 @@ class FakeCaptioner:
     detector = None
     arguments: tuple[Any, ...]
 
-    def caption(self, image_bgr: NDArray[np.uint8]) -> Caption:
+    def caption(self, image_bgr):
         if image_bgr.min() == 255:
             raise EngineError("the engine failed")
         height, width = image_bgr.shape[:2]
@@ -64,12 +62,10 @@ class FakeCaptioner:
 
 
 @pytest.fixture
-def captioner(monkeypatch: pytest.MonkeyPatch) -> FakeCaptioner:
+def captioner(monkeypatch):
     fake = FakeCaptioner()
 
-    def from_bundle(
-        path: Path | None = None, engine: str = "auto", detector: Path | None = None, **_: Any
-    ) -> FakeCaptioner:
+    def from_bundle(path=None, engine="auto", detector=None, **_):
         fake.arguments = (path, engine, detector)
         return fake
 
@@ -78,7 +74,7 @@ def captioner(monkeypatch: pytest.MonkeyPatch) -> FakeCaptioner:
 
 
 @pytest.fixture
-def photos(tmp_path: Path) -> Path:
+def photos(tmp_path):
     """Three pictures of 64x48; the file between the first two is broken."""
     folder = tmp_path / "photos"
     folder.mkdir()
@@ -88,18 +84,18 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def run(*arguments: str | Path) -> Result:
+def run(*arguments):
     return cli_runner().invoke(app, [str(argument) for argument in arguments])
 
 
-def lines(result: Result) -> list[dict[str, Any]]:
+def lines(result):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 # --- describe ------------------------------------------------------------------------------------------
 
 
-def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaptioner, photos: Path) -> None:
+def test_a_picture_gives_one_json_object_with_every_field(captioner, photos):
     result = run("describe", photos / "a.png", "--json")
     assert result.exit_code == 0
     (record,) = lines(result)
@@ -115,7 +111,7 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner: FakeCaption
     assert captioner.arguments == (None, "auto", None)
 
 
-def test_the_caption_of_a_covered_lens_is_called_a_guess(tmp_path: Path) -> None:
+def test_the_caption_of_a_covered_lens_is_called_a_guess(tmp_path):
     cv2.imwrite(str(tmp_path / "dark.png"), np.zeros((48, 64, 3), np.uint8))
     assert "a guess: the image shows next to no detail" in run("describe", tmp_path / "dark.png").stdout
     (record,) = lines(run("describe", tmp_path / "dark.png", "--json"))
@@ -123,7 +119,7 @@ def test_the_caption_of_a_covered_lens_is_called_a_guess(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("captioner")
-def test_what_cannot_be_read_is_reported_in_its_place_and_the_rest_is_answered(photos: Path) -> None:
+def test_what_cannot_be_read_is_reported_in_its_place_and_the_rest_is_answered(photos):
     result = run("describe", "nowhere.jpg", photos, photos / "d.png", "--json")
     assert result.exit_code == 1
     records = lines(result)
@@ -137,7 +133,7 @@ def test_what_cannot_be_read_is_reported_in_its_place_and_the_rest_is_answered(p
 
 
 @pytest.mark.usefixtures("captioner")
-def test_a_frame_that_the_engine_fails_on_costs_that_frame_alone(photos: Path) -> None:
+def test_a_frame_that_the_engine_fails_on_costs_that_frame_alone(photos):
     (photos / "b.jpg").unlink()
     cv2.imwrite(str(photos / "b.png"), np.full((48, 64, 3), 255, np.uint8))
     result = run("describe", photos, "--json")
@@ -151,7 +147,7 @@ def test_a_frame_that_the_engine_fails_on_costs_that_frame_alone(photos: Path) -
 
 
 @pytest.mark.usefixtures("captioner")
-def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos: Path) -> None:
+def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos):
     result = run("describe", photos)
     assert result.exit_code == 1
     assert result.stdout.splitlines()[:3] == [
@@ -167,7 +163,7 @@ def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos: Pat
 
 
 @pytest.mark.usefixtures("captioner")
-def test_every_nth_frame_of_a_video_is_captioned(tmp_path: Path) -> None:
+def test_every_nth_frame_of_a_video_is_captioned(tmp_path):
     path = tmp_path / "clip.avi"
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10.0, (64, 48))
     for _ in range(7):
@@ -179,7 +175,7 @@ def test_every_nth_frame_of_a_video_is_captioned(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("captioner")
-def test_overlays_are_written_under_the_names_of_the_frames(photos: Path, tmp_path: Path) -> None:
+def test_overlays_are_written_under_the_names_of_the_frames(photos, tmp_path):
     output = tmp_path / "out" / "overlays"
     result = run("describe", photos, photos / "a.png", "--output", output)
     assert sorted(path.name for path in output.iterdir()) == ["a.png", "a_2.png", "c.png", "d.png"]
@@ -191,7 +187,7 @@ def test_overlays_are_written_under_the_names_of_the_frames(photos: Path, tmp_pa
 
 @pytest.mark.usefixtures("captioner")
 @pytest.mark.parametrize("name", ["sheet.jpg", "sheet.png"])
-def test_one_sheet_shows_the_captioned_frames_with_their_captions(photos: Path, tmp_path: Path, name: str) -> None:
+def test_one_sheet_shows_the_captioned_frames_with_their_captions(photos, tmp_path, name):
     result = run("describe", photos, "--every", "3", "--sheet", tmp_path / name)
     sheet = cv2.imread(str(tmp_path / name))
     assert sheet is not None
@@ -200,23 +196,21 @@ def test_one_sheet_shows_the_captioned_frames_with_their_captions(photos: Path, 
 
 
 @pytest.mark.usefixtures("captioner")
-def test_an_output_folder_that_cannot_be_made_fails_before_any_work(photos: Path) -> None:
+def test_an_output_folder_that_cannot_be_made_fails_before_any_work(photos):
     result = run("describe", photos / "a.png", "--output", photos / "b.jpg")
     assert result.exit_code == 1
     assert result.stdout == ""
     assert result.stderr == f"smart-caption: File exists: {photos / 'b.jpg'}\n"
 
 
-def test_the_bundle_and_the_engine_can_be_chosen(captioner: FakeCaptioner, photos: Path) -> None:
+def test_the_bundle_and_the_engine_can_be_chosen(captioner, photos):
     assert run("describe", photos / "a.png", "--bundle", "mine", "--engine", "onnxruntime-cpu").exit_code == 0
     assert captioner.arguments == (Path("mine"), "onnxruntime-cpu", None)
 
 
 @pytest.mark.parametrize("error", [BundleError("mine has no manifest"), EngineError("no engine works here")])
-def test_a_model_that_cannot_be_loaded_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, photos: Path, error: Exception
-) -> None:
-    def from_bundle(*_: Any, **__: Any) -> None:
+def test_a_model_that_cannot_be_loaded_is_one_sentence(monkeypatch, photos, error):
+    def from_bundle(*_, **__):
         raise error
 
     monkeypatch.setattr(Captioner, "from_bundle", from_bundle)
@@ -242,14 +236,14 @@ def test_a_model_that_cannot_be_loaded_is_one_sentence(
         (["bundle", "frobnicate"], "No such command 'frobnicate'"),
     ],
 )
-def test_wrong_usage_is_explained_on_stderr_with_status_2(arguments: list[str], complaint: str) -> None:
+def test_wrong_usage_is_explained_on_stderr_with_status_2(arguments, complaint):
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert complaint in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_a_detector_adds_objects_nouns_and_coverage(tmp_path: Path) -> None:
+def test_a_detector_adds_objects_nouns_and_coverage(tmp_path):
     cv2.imwrite(str(tmp_path / "a.png"), squares(640, 640, (GREEN, (320, 160, 480, 320))))
     detector = write_yolox(tmp_path / "d.onnx")
     result = run("describe", tmp_path / "a.png", "--json", "--detector", detector, "--output", tmp_path / "out")
@@ -278,7 +272,7 @@ def test_a_detector_adds_objects_nouns_and_coverage(tmp_path: Path) -> None:
 # --- the process ---------------------------------------------------------------------------------------
 
 
-def test_importing_the_command_line_loads_nothing_heavy() -> None:
+def test_importing_the_command_line_loads_nothing_heavy():
     heavy = {"numpy", "cv2", "onnxruntime", "rclpy", "scipy", "spacy"}
     code = f"import sys, smart_caption_ros.cli; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -300,7 +294,7 @@ def test_importing_the_command_line_loads_nothing_heavy() -> None:
         (["bundle", "inspect", "nowhere"], "smart-caption: nowhere: no such bundle"),
     ],
 )
-def test_a_failure_is_one_line_on_stderr_and_no_traceback(arguments: list[str], sentence: str) -> None:
+def test_a_failure_is_one_line_on_stderr_and_no_traceback(arguments, sentence):
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(sentence)
@@ -308,7 +302,7 @@ def test_a_failure_is_one_line_on_stderr_and_no_traceback(arguments: list[str], 
 
 
 @pytest.fixture
-def many_pictures(tmp_path: Path) -> Path:
+def many_pictures(tmp_path):
     """A folder of a thousand names of one black picture."""
     folder = tmp_path / "many"
     folder.mkdir()
@@ -318,7 +312,7 @@ def many_pictures(tmp_path: Path) -> Path:
     return folder
 
 
-def start_describing(*arguments: str | Path) -> subprocess.Popen[str]:
+def start_describing(*arguments):
     command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "describe"]
     return subprocess.Popen(
         [*command, *map(str, arguments)],
@@ -328,7 +322,7 @@ def start_describing(*arguments: str | Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_ctrl_c_ends_quietly_with_130(many_pictures: Path, tiny_bundle: Path) -> None:
+def test_ctrl_c_ends_quietly_with_130(many_pictures, tiny_bundle):
     running = start_describing(many_pictures, "--bundle", tiny_bundle)
     assert running.stdout is not None
     assert running.stdout.readline().strip() == str(many_pictures / "0.png")
@@ -348,9 +342,7 @@ def test_ctrl_c_ends_quietly_with_130(many_pictures: Path, tiny_bundle: Path) ->
     ],
 )
 @pytest.mark.parametrize("arguments", ["--help", "--version"])
-def test_standard_output_that_is_closed_or_full_is_no_traceback(
-    arguments: str, redirection: str, status: int, sentence: str
-) -> None:
+def test_standard_output_that_is_closed_or_full_is_no_traceback(arguments, redirection, status, sentence):
     program = 'exec "$0" -c "from smart_caption_ros.cli import main; main()" '
     done = subprocess.run(
         ["sh", "-c", f"{program} {arguments} {redirection}", sys.executable], capture_output=True, text=True
@@ -358,7 +350,7 @@ def test_standard_output_that_is_closed_or_full_is_no_traceback(
     assert (done.returncode, done.stderr) == (status, sentence)
 
 
-def test_a_reader_that_has_had_enough_causes_no_complaint(many_pictures: Path, tiny_bundle: Path) -> None:
+def test_a_reader_that_has_had_enough_causes_no_complaint(many_pictures, tiny_bundle):
     running = start_describing("--json", many_pictures, "--bundle", tiny_bundle)
     assert running.stdout is not None
     assert running.stderr is not None
@@ -378,9 +370,9 @@ def test_a_reader_that_has_had_enough_causes_no_complaint(many_pictures: Path, t
         ("smart_caption_ros.msg", "the demo needs the messages of this package, which were not built"),
     ],
 )
-def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, module: str, sentence: str) -> None:
+def test_the_demo_says_what_is_missing(monkeypatch, module, sentence):
     class Missing:
-        def find_spec(self, name: str, *_: Any) -> None:
+        def find_spec(self, name, *_):
             if name == module:
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
@@ -397,10 +389,10 @@ def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, module: 
     assert result.stderr.startswith(f"smart-caption: {sentence}")
 
 
-def test_the_demo_gets_its_options_and_gives_its_exit_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls: list[Any] = []
+def test_the_demo_gets_its_options_and_gives_its_exit_status(monkeypatch, tmp_path):
+    calls = []
 
-    def run_demo(options: Any) -> int:
+    def run_demo(options):
         calls.append(options)
         return 7
 
@@ -416,7 +408,7 @@ def test_the_demo_gets_its_options_and_gives_its_exit_status(monkeypatch: pytest
 # --- bundle --------------------------------------------------------------------------------------------
 
 
-def test_the_default_bundle_verifies_with_an_ok_for_every_file() -> None:
+def test_the_default_bundle_verifies_with_an_ok_for_every_file():
     result = run("bundle", "verify")
     assert result.exit_code == 0, result.stderr
     manifest = json.loads((default_bundle_path() / "manifest.json").read_text())
@@ -428,7 +420,7 @@ def test_the_default_bundle_verifies_with_an_ok_for_every_file() -> None:
     assert as_json["files"] == list(manifest["files"])
 
 
-def test_a_changed_file_of_a_bundle_is_found(tmp_path: Path) -> None:
+def test_a_changed_file_of_a_bundle_is_found(tmp_path):
     for path in default_bundle_path().iterdir():
         if path.is_file():
             (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -446,7 +438,7 @@ def test_a_changed_file_of_a_bundle_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "verify --engines --frames 1"])
-def test_a_name_with_control_characters_and_half_a_surrogate_is_printed(bundle_copy: Path, command: str) -> None:
+def test_a_name_with_control_characters_and_half_a_surrogate_is_printed(bundle_copy, command):
     manifest = json.loads((bundle_copy / "manifest.json").read_text())
     (bundle_copy / "manifest.json").write_text(json.dumps(manifest | {"name": "a\x1b]0;b\ud800"}))
     result = run("bundle", *command.split(), bundle_copy)
@@ -454,7 +446,7 @@ def test_a_name_with_control_characters_and_half_a_surrogate_is_printed(bundle_c
     assert "a\\x1b]0;b?" in result.stdout
 
 
-def test_inspect_prints_the_manifest_as_a_table_and_as_json() -> None:
+def test_inspect_prints_the_manifest_as_a_table_and_as_json():
     manifest = json.loads((default_bundle_path() / "manifest.json").read_text())
     assert json.loads(run("bundle", "inspect", "--json").stdout) == manifest
     table = run("bundle", "inspect").stdout
@@ -467,7 +459,7 @@ def test_inspect_prints_the_manifest_as_a_table_and_as_json() -> None:
 # --- coverage ------------------------------------------------------------------------------------------
 
 
-def test_coverage_of_a_caption_is_printed_as_a_table() -> None:
+def test_coverage_of_a_caption_is_printed_as_a_table():
     result = run("coverage", "score", "--caption", "two dogs on a table", "--classes", "chair, dog,giraffe")
     assert result.exit_code == 0, result.stderr
     rows = [line.split() for line in result.stdout.splitlines()]
@@ -480,7 +472,7 @@ def test_coverage_of_a_caption_is_printed_as_a_table() -> None:
     assert "classes without a word vector: giraffe" in result.stdout
 
 
-def test_coverage_as_json_has_every_figure() -> None:
+def test_coverage_as_json_has_every_figure():
     record = json.loads(run("coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json").stdout)
     assert (record["noun_coverage"], record["noun_support"], record["classes"]) == (0.5, 1.0, ["dog", "cup"])
     assert record["matches"][0]["noun"]["lemma"] == "dog"
@@ -490,6 +482,6 @@ def test_coverage_as_json_has_every_figure() -> None:
     assert json.loads(counted)["noun_coverage"] == pytest.approx(1 / 3)
 
 
-def test_coverage_of_nothing_is_undefined() -> None:
+def test_coverage_of_nothing_is_undefined():
     result = run("coverage", "score", "--caption", "", "--classes", "")
     assert (result.exit_code, result.stdout) == (0, "coverage: undefined\nnoun support: undefined\n")

@@ -5,12 +5,10 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from typer.testing import Result
 
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.cli.app import app
@@ -36,13 +34,13 @@ CAPTIONS = {
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """The user's cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "smart_caption_ros"
 
 
-def write_root(root: Path, **options: Any) -> Path:
+def write_root(root, **options):
     """Two sequences of two frames; the last has no objects."""
     write_sequence(root / "000000", {0: [COUCH, CUP], 1: [LAPTOP]}, **options)
     write_sequence(root / "000001", {0: [TABLE, SMALL_CUP], 1: []}, **options)
@@ -50,40 +48,37 @@ def write_root(root: Path, **options: Any) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     return write_root(tmp_path / "root")
 
 
 @pytest.fixture
-def captions(tmp_path: Path) -> Path:
+def captions(tmp_path):
     (tmp_path / "captions.json").write_text(json.dumps(CAPTIONS))
     return tmp_path / "captions.json"
 
 
 @pytest.fixture(scope="session")
-def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def vectors(tmp_path_factory):
     path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
     path.write_text(EXAMPLE_VECTORS)
     return path
 
 
-def run(*arguments: str | Path) -> Result:
+def run(*arguments):
     return cli_runner().invoke(app, ["coverage", *(str(argument) for argument in arguments)])
 
 
-def figures(*arguments: str | Path) -> dict[str, Any]:
+def figures(*arguments):
     """What the command writes as JSON."""
     output = Path(os.environ["XDG_CACHE_HOME"]).parent / "out.json"
     result = run(*arguments, "--json", output)
     assert result.exit_code == 0, result.output
-    content: dict[str, Any] = json.loads(output.read_text())
-    return content
+    return json.loads(output.read_text())
 
 
 @pytest.mark.parametrize("options", [{}, {"with_boxes": False, "mask_bits": 16}], ids=["boxes", "masks"])
-def test_the_figures_of_a_small_root_worked_out_by_hand(
-    tmp_path: Path, captions: Path, vectors: Path, options: dict[str, Any]
-) -> None:
+def test_the_figures_of_a_small_root_worked_out_by_hand(tmp_path, captions, vectors, options):
     content = figures(
         "acvr", write_root(tmp_path / "root", **options), "--captions", captions, "--word-vectors", vectors
     )
@@ -109,7 +104,7 @@ def test_the_figures_of_a_small_root_worked_out_by_hand(
     assert content["skipped"] == {}
 
 
-def test_the_table_shows_sequences_all_and_what_was_missed(root: Path, captions: Path, vectors: Path) -> None:
+def test_the_table_shows_sequences_all_and_what_was_missed(root, captions, vectors):
     result = run("acvr", root, "--captions", captions, "--word-vectors", vectors)
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "000000 captions.json 0.630 (2) 0.620 (2) 0.620 (2) 0.960 (1) 0.333 (2)" in rows
@@ -119,7 +114,7 @@ def test_the_table_shows_sequences_all_and_what_was_missed(root: Path, captions:
     assert result.stderr == ""
 
 
-def test_several_files_of_captions_are_set_side_by_side(root: Path, captions: Path, tmp_path: Path) -> None:
+def test_several_files_of_captions_are_set_side_by_side(root, captions, tmp_path):
     (tmp_path / "more").mkdir()
     other = tmp_path / "more" / "captions.json"
     other.write_text(json.dumps(dict.fromkeys(CAPTIONS, "a sofa")))
@@ -132,7 +127,7 @@ def test_several_files_of_captions_are_set_side_by_side(root: Path, captions: Pa
     assert all(label in page.read_text() for label in labels)
 
 
-def test_captions_that_do_not_fit_the_frames_are_counted(root: Path, tmp_path: Path) -> None:
+def test_captions_that_do_not_fit_the_frames_are_counted(root, tmp_path):
     # Padding does not matter; one frame has no caption, and one caption no frame.
     given = {"0/0": "a cup", "000000/1": "a laptop", "1/000001": "a wall", "7/3": "a dog"}
     (tmp_path / "given.json").write_text(json.dumps(given))
@@ -144,7 +139,7 @@ def test_captions_that_do_not_fit_the_frames_are_counted(root: Path, tmp_path: P
     assert content["skipped"]["frames without a given caption"] == {"count": 1, "first": "000001/000000"}
 
 
-def test_detections_take_the_place_of_the_labels(root: Path, captions: Path, vectors: Path, tmp_path: Path) -> None:
+def test_detections_take_the_place_of_the_labels(root, captions, vectors, tmp_path):
     chair = {"bbox": [0, 0, 49, 39], "label_probs": [0.1, 0.9]}
     lists = {"000000": [[chair], []], "000001": [[], [chair]]}
     (tmp_path / "found").mkdir()
@@ -167,7 +162,7 @@ def test_detections_take_the_place_of_the_labels(root: Path, captions: Path, vec
     }
 
 
-def test_coco_files_are_scored_with_the_captions_of_cocos_results(tmp_path: Path, vectors: Path) -> None:
+def test_coco_files_are_scored_with_the_captions_of_cocos_results(tmp_path, vectors):
     cv2.imwrite(str(tmp_path / "000007.png"), np.full((100, 100, 3), 90, np.uint8))
     instances = {
         "images": [{"id": 7, "file_name": "000007.png", "width": 100, "height": 100}],
@@ -184,7 +179,7 @@ def test_coco_files_are_scored_with_the_captions_of_cocos_results(tmp_path: Path
     assert list(content["sequences"]) == ["instances"]
 
 
-def test_without_a_root_the_sequences_in_the_package_are_scored(tmp_path: Path, vectors: Path) -> None:
+def test_without_a_root_the_sequences_in_the_package_are_scored(tmp_path, vectors):
     data = AcvrSequences(sample_sequences_path())
     (tmp_path / "captions.json").write_text(json.dumps({frame.name: "a room" for frame in data.frames()}))
     options = ("--captions", tmp_path / "captions.json", "--html", tmp_path / "report.html")
@@ -197,7 +192,7 @@ def test_without_a_root_the_sequences_in_the_package_are_scored(tmp_path: Path, 
     assert "data:image/jpeg;base64," in (tmp_path / "report.html").read_text()
 
 
-def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path: Path) -> None:
+def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path):
     photographs = tmp_path / "photographs"
     photographs.mkdir()
     for name, colour in (("a.png", GREEN), ("b.jpg", BLUE)):
@@ -220,10 +215,10 @@ def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path
     assert content["noun_support"] == 0.5
 
 
-def test_the_detector_looks_at_each_photograph_once(tmp_path: Path) -> None:
-    looked: list[int] = []
+def test_the_detector_looks_at_each_photograph_once(tmp_path):
+    looked = []
 
-    def detect(image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
+    def detect(image_bgr):
         looked.append(int(image_bgr[0, 0, 0]))
         return (DetectedObject("dog", 16, 0.9, (-5.0, 0.0, 4.0, 4.0)), DetectedObject("cat", 15, 0.9, (9.0, 9, 10, 10)))
 
@@ -261,9 +256,7 @@ def test_the_detector_looks_at_each_photograph_once(tmp_path: Path) -> None:
         (["folder", "ROOT", "--detector", "DETECTOR"], 1, "no images in the folder"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_in_a_sentence(
-    root: Path, captions: Path, arguments: list[str], status: int, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mistakes_are_told_in_a_sentence(root, captions, arguments, status, sentence, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     places = {"ROOT": root, "CAPTIONS": captions, "DETECTOR": write_yolox(root.parent / "d.onnx")}
     for name, place in places.items():
@@ -274,7 +267,7 @@ def test_mistakes_are_told_in_a_sentence(
     assert "Traceback" not in result.output
 
 
-def test_a_root_of_which_nothing_is_left_says_why(root: Path, captions: Path) -> None:
+def test_a_root_of_which_nothing_is_left_says_why(root, captions):
     for image in root.glob("*/rgb_*.png"):
         image.unlink()
     result = run("acvr", root, "--captions", captions)
@@ -283,14 +276,14 @@ def test_a_root_of_which_nothing_is_left_says_why(root: Path, captions: Path) ->
     assert "frames without an image: 4 (the first: 000000/000000)" in result.stderr
 
 
-def test_bad_labels_in_one_sequence_are_refused(root: Path, captions: Path) -> None:
+def test_bad_labels_in_one_sequence_are_refused(root, captions):
     (root / "000001" / "labels.json").write_text("{")
     result = run("acvr", root, "--captions", captions)
     assert result.exit_code == 1
     assert "000001/labels.json is not JSON: Expecting" in result.stderr
 
 
-def test_what_is_left_out_is_told_and_the_rest_is_scored(root: Path, captions: Path, tmp_path: Path) -> None:
+def test_what_is_left_out_is_told_and_the_rest_is_scored(root, captions, tmp_path):
     (root / "000002").mkdir()
     cv2.imwrite(str(root / "000000" / "1.png"), np.zeros((50, 50), np.uint8))
     (root / "000001" / "rgb_000000.png").unlink()
@@ -310,7 +303,7 @@ def test_what_is_left_out_is_told_and_the_rest_is_scored(root: Path, captions: P
 # --- with a model --------------------------------------------------------------------------------------
 
 
-def kept_texts(path: Path) -> list[str]:
+def kept_texts(path):
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
             return [text for (text,) in database.execute("SELECT text FROM captions")]
@@ -318,7 +311,7 @@ def kept_texts(path: Path) -> list[str]:
         return []
 
 
-def test_bundles_side_by_side_caption_each_frame_once(tiny_bundle: Path, tmp_path: Path, cache: Path) -> None:
+def test_bundles_side_by_side_caption_each_frame_once(tiny_bundle, tmp_path, cache):
     write_rooms(tmp_path / "root")
     other = Path(shutil.copytree(tiny_bundle, tmp_path / "other"))
     manifest = json.loads((other / "manifest.json").read_text())
@@ -336,9 +329,7 @@ def test_bundles_side_by_side_caption_each_frame_once(tiny_bundle: Path, tmp_pat
     assert "were kept" not in anew.stderr
 
 
-def test_a_bad_bundle_is_refused_before_the_good_one_has_captioned(
-    tiny_bundle: Path, tmp_path: Path, cache: Path
-) -> None:
+def test_a_bad_bundle_is_refused_before_the_good_one_has_captioned(tiny_bundle, tmp_path, cache):
     write_rooms(tmp_path / "root")
     result = run("acvr", tmp_path / "root", "--bundle", tiny_bundle, "--bundle", tmp_path / "nowhere")
     assert result.exit_code == 1
@@ -346,7 +337,7 @@ def test_a_bad_bundle_is_refused_before_the_good_one_has_captioned(
     assert kept_texts(cache / "captions.sqlite") == []
 
 
-def test_a_changed_image_is_captioned_again(tiny_bundle: Path, tmp_path: Path) -> None:
+def test_a_changed_image_is_captioned_again(tiny_bundle, tmp_path):
     write_rooms(tmp_path / "root")
     command = ("acvr", tmp_path / "root" / "000000", "--every", "4", "--bundle", tiny_bundle)
     run(*command)
@@ -354,9 +345,7 @@ def test_a_changed_image_is_captioned_again(tiny_bundle: Path, tmp_path: Path) -
     assert "tiny: 1 captions were kept" in run(*command).stderr
 
 
-def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(
-    tmp_path: Path, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(tmp_path, tiny_bundle, monkeypatch):
     (tmp_path / "file").write_text("")
     cache = tmp_path / "file" / "captions.sqlite"
     monkeypatch.setattr("smart_caption_ros.evaluation.caption_cache.default_caption_cache_path", lambda: cache)

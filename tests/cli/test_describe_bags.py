@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import cv2
 import pytest
-from typer.testing import Result
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
 
 from tests.bags.bag_files import compressed, image, storage_file, string, write_bag
 from tests.frames import blobs
 
-Run = Callable[..., Result]
 CAMERAS = {"/front/image_raw": image, "/rear/image/compressed": compressed}
 
 
-def test_a_bag_becomes_a_bag_of_captions_and_says_how_fast(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
+def test_a_bag_becomes_a_bag_of_captions_and_says_how_fast(tmp_path, detecting_bundle, run):
     bag, output = write_bag(tmp_path / "run", CAMERAS), tmp_path / "out.mcap"
     arguments = ("describe", bag, "-o", output, "--bundle", detecting_bundle)
     result = run(*arguments, "--topic", "/front/image_raw", "--topic", "/rear/image/compressed")
@@ -37,7 +32,7 @@ def test_a_bag_becomes_a_bag_of_captions_and_says_how_fast(tmp_path: Path, detec
     assert (report["images"], report["failed"], report["damage"]) == (4, 0, "")
 
 
-def test_a_bag_that_was_cut_off_has_an_exit_status_of_its_own(tmp_path: Path, detecting_bundle: Path, run: Run) -> None:
+def test_a_bag_that_was_cut_off_has_an_exit_status_of_its_own(tmp_path, detecting_bundle, run):
     bag = write_bag(tmp_path / "run", {"/front/image_raw": image}, count=300)
     file = storage_file(bag)
     with file.open("r+b") as opened:
@@ -48,7 +43,7 @@ def test_a_bag_that_was_cut_off_has_an_exit_status_of_its_own(tmp_path: Path, de
     assert "of its messages can be read" in result.stdout
 
 
-def test_the_bag_is_refused_before_the_model_is_loaded(tmp_path: Path, run: Run) -> None:
+def test_the_bag_is_refused_before_the_model_is_loaded(tmp_path, run):
     bag = write_bag(tmp_path / "run", {"/chatter": string}, count=1)
     file = storage_file(bag)
     file.write_bytes(b"")
@@ -59,7 +54,7 @@ def test_the_bag_is_refused_before_the_model_is_loaded(tmp_path: Path, run: Run)
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path):
     """Two bags of one name, one that is damaged, and a folder of photographs."""
     root = tmp_path / "runs"
     for number, day in enumerate(("day_1", "day_2", "day_3")):
@@ -72,14 +67,12 @@ def runs(tmp_path: Path) -> Path:
     return root
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.long
-def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(
-    tmp_path: Path, runs: Path, detecting_bundle: Path, run: Run
-) -> None:
+def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(tmp_path, runs, detecting_bundle, run):
     arguments = ("describe", runs, "--bundle", detecting_bundle, "--retries", 1)
     result = run(*arguments, "--shards", tmp_path / "two", "--jobs", 2)
     assert result.exit_code == 1
@@ -105,23 +98,19 @@ def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(
     assert contents(tmp_path / "cluster") == two
 
 
-def test_a_cluster_that_is_not_there_is_one_sentence(
-    tmp_path: Path, runs: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path, runs, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     result = run("describe", runs, "--shards", tmp_path / "out", "--ray", "auto")
     assert result.exit_code == 1
     assert "work on a cluster needs the package ray: pip install 'smart_caption_ros[fleet]'" in result.stderr
 
 
-def figures(path: Path) -> Any:
+def figures(path):
     return json.loads(path.read_text())
 
 
 @pytest.mark.long
-def test_coverage_has_the_same_figures_with_any_number_of_workers(
-    tmp_path: Path, detecting_bundle: Path, run: Run
-) -> None:
+def test_coverage_has_the_same_figures_with_any_number_of_workers(tmp_path, detecting_bundle, run):
     arguments = ("coverage", "acvr", "--every", 20, "--bundle", detecting_bundle)
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     assert run(*arguments, "--keep", tmp_path / "a.sqlite", "--json", one).exit_code == 0

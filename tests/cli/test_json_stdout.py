@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import cv2
 import pytest
@@ -55,7 +54,7 @@ for number, arguments in enumerate(json.loads(sys.argv[1])):
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict[str, str]:
+def outputs(tmp_path_factory, tiny_bundle):
     """Standard output of every command that prints JSON."""
     folder = tmp_path_factory.mktemp("json")
     cv2.imwrite(str(folder / "room.png"), blobs(1, 48, 64))
@@ -90,11 +89,11 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, tiny_bundle: Path) -> dict
     "command",
     ["benchmark", "bundle inspect", "bundle verify", "coverage score", "log find", "doctor"],
 )
-def test_a_command_prints_one_json_value_and_nothing_else(outputs: dict[str, str], command: str) -> None:
+def test_a_command_prints_one_json_value_and_nothing_else(outputs, command):
     assert json.loads(outputs[command])
 
 
-def test_records_of_captions_have_named_fields_and_a_format(outputs: dict[str, str]) -> None:
+def test_records_of_captions_have_named_fields_and_a_format(outputs):
     described, missing = map(json.loads, outputs["describe"].splitlines())
     (watched,) = map(json.loads, outputs["watch"].splitlines())
     assert described["format"] == missing["format"] == watched["format"] == 3

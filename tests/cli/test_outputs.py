@@ -1,12 +1,10 @@
 """No output replaces an input, a folder or a device: status 2, one sentence, nothing touched."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
-from typer.testing import Result
 
 PICTURE = cv2.imencode(".png", np.full((8, 8, 3), 90, np.uint8))[1].tobytes()
 CASES = {
@@ -31,9 +29,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("command", CASES.values(), ids=CASES)
-def test_an_output_that_must_not_be_written_is_refused(
-    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_an_output_that_must_not_be_written_is_refused(run, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     files = ["a.png", "photos/c.png", "a/overlays/d.png", "r.mcap", "r.db", "c.json", "i.json", "d.onnx"]
     files += ["home/one/labels.json", "home/one.json"]

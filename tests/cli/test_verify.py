@@ -2,24 +2,20 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import onnx
 import pytest
 from onnx import numpy_helper
-from typer.testing import Result
 
 from smart_caption_ros.engines import available_engines
 from smart_caption_ros.measuring.agreement import EngineAgreement
 from tests.engines.small_graphs import add_static_captioner
 from tests.engines.stand_in import StandIn
 
-Run = Callable[..., Result]
 
-
-def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bundle: Path) -> None:
+def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run, tiny_bundle):
     result = run("bundle", "verify", "--engines", tiny_bundle, "--frames", 3, "--threads", 1, "--json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
@@ -34,7 +30,7 @@ def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run: Run, tiny_bun
     assert on_cpu[0]["largest_log_probability_difference"] == 0
 
 
-def test_tensorrt_is_compared_where_it_is(run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorrt_is_compared_where_it_is(run, tiny_bundle, monkeypatch):
     StandIn(monkeypatch)
     report = json.loads(
         run("bundle", "verify", "--engines", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout
@@ -44,9 +40,7 @@ def test_tensorrt_is_compared_where_it_is(run: Run, tiny_bundle: Path, monkeypat
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
-    run: Run, tiny_bundle: Path, tmp_path: Path, precision: str
-) -> None:
+def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(run, tiny_bundle, tmp_path, precision):
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     add_static_captioner(bundle)
     manifest = json.loads((bundle / "manifest.json").read_text())
@@ -63,9 +57,7 @@ def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(
     assert lines[-1] == "tiny: the engines here do not agree"
 
 
-def test_captions_that_differ_within_the_tolerance_are_told_at_the_end(
-    run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_captions_that_differ_within_the_tolerance_are_told_at_the_end(run, tiny_bundle, monkeypatch):
     close = EngineAgreement("onnxruntime-cpu", "captioner_static.onnx", "", True, 14, 16, 0.05, 0.0, 0.1, "")
     same = replace(close, graph="captioner.onnx", same_captions=16)
     for comparisons, conclusion in (
@@ -78,8 +70,8 @@ def test_captions_that_differ_within_the_tolerance_are_told_at_the_end(
 
 
 def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out(
-    run: Run, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    run, tiny_bundle, tmp_path, monkeypatch
+):
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     add_static_captioner(bundle)
     tensorrt = StandIn(monkeypatch)
@@ -96,7 +88,7 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
 
 
 @pytest.mark.needs_gpu
-def test_the_engines_of_a_gpu_agree_with_the_processor(run: Run, tiny_bundle: Path) -> None:
+def test_the_engines_of_a_gpu_agree_with_the_processor(run, tiny_bundle):
     if not any(engine.available and engine.name != "onnxruntime-cpu" for engine in available_engines()):
         pytest.skip("no engine for the GPU is installed")
     result = run("bundle", "verify", "--engines", tiny_bundle, "--frames", 4, "--json")

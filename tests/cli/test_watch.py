@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import cv2
 import pytest
-from typer.testing import Result
 
 from tests.frames import blobs
 
-Run = Callable[..., Result]
-
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def pictures(tmp_path):
     folder = tmp_path / "kitchen"
     folder.mkdir()
     for number in range(3):
@@ -25,21 +20,21 @@ def pictures(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_source_gives_one_json_object_for_each_picture(run: Run, pictures: Path, tiny_bundle: Path) -> None:
+def test_a_source_gives_one_json_object_for_each_picture(run, pictures, tiny_bundle):
     (pictures / "1.png").write_bytes(b"no picture")
     result = run("watch", "--source", pictures, "--bundle", tiny_bundle, "--json", "--interval", 0)
     assert result.exit_code == 0
     records = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [(record["camera"], record["name"]) for record in records] == [("kitchen", "0.png"), ("kitchen", "2.png")]
+    assert [(record["camera"], record["image"]) for record in records] == [("kitchen", "0.png"), ("kitchen", "2.png")]
     for record in records:
         assert record["status"] in ("ok", "nothing found")
-        assert (record["stamp"], record["pose"], record["dropped"]) == (None, None, 0)
+        assert (record["stamp"], record["pose"]) == (None, None)
         assert record["age_ms"] > 0
         assert {"text", "words", "objects", "nouns", "coverage", "timing_ms", "model", "engine"} <= record.keys()
     assert "1.png" in result.stderr
 
 
-def test_without_a_terminal_captions_are_lines_and_count_ends_them(run: Run, pictures: Path, tiny_bundle: Path) -> None:
+def test_without_a_terminal_captions_are_lines_and_count_ends_them(run, pictures, tiny_bundle):
     result = run("watch", "--source", pictures, "--bundle", tiny_bundle, "--loop", "--interval", 0, "--count", 5)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -61,7 +56,7 @@ def test_without_a_terminal_captions_are_lines_and_count_ends_them(run: Run, pic
         (["--bundle", "nowhere"], 2, "needs --source"),
     ],
 )
-def test_bad_input_is_one_sentence(run: Run, pictures: Path, arguments: list[str], status: int, sentence: str) -> None:
+def test_bad_input_is_one_sentence(run, pictures, arguments, status, sentence):
     result = run("watch", *(str(pictures) if argument == "KITCHEN" else argument for argument in arguments))
     assert (result.exit_code, result.stdout) == (status, "")
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
@@ -73,9 +68,7 @@ def test_bad_input_is_one_sentence(run: Run, pictures: Path, arguments: list[str
     ("missing", "sentence"),
     [("rclpy", "without --source needs ROS 2"), ("smart_caption_ros.msg", "needs the messages of this")],
 )
-def test_without_ros_a_sentence_says_what_to_do(
-    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, sentence: str
-) -> None:
+def test_without_ros_a_sentence_says_what_to_do(run, monkeypatch, missing, sentence):
     for name in [name for name in sys.modules if name.startswith(("smart_caption_ros.nodes.live", "rclpy."))]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("rclpy", "smart_caption_ros.msg") if missing == "rclpy" else (missing,):
@@ -87,7 +80,7 @@ def test_without_ros_a_sentence_says_what_to_do(
 
 
 @pytest.mark.needs_ros
-def test_a_wrong_domain_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_domain_is_one_sentence(run, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "many")
     result = run("watch")
     assert result.exit_code == 1
@@ -97,9 +90,7 @@ def test_a_wrong_domain_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "command", ["describe", "watch --count 1 --source", "describe --json", "watch --json --source"]
 )
-def test_control_characters_of_a_file_name_do_not_reach_the_terminal(
-    run: Run, tmp_path: Path, tiny_bundle: Path, command: str
-) -> None:
+def test_control_characters_of_a_file_name_do_not_reach_the_terminal(run, tmp_path, tiny_bundle, command):
     picture = tmp_path / "a\x1b]0;owned\x07\x1b[31mred\nline\u202e.png"
     picture.write_bytes(cv2.imencode(".png", blobs(1, 48, 64))[1].tobytes())
     result = run(*command.split(), picture, "--bundle", tiny_bundle)

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from smart_caption_ros.evaluation.caption_cache import CaptionCache, CaptionCacheError
 
 
-def test_a_caption_belongs_to_its_model_and_image(tmp_path: Path) -> None:
+def test_a_caption_belongs_to_its_model_and_image(tmp_path):
     cache = CaptionCache(tmp_path / "new" / "captions.sqlite")
     cache.put("a", "1.png", "a dog")
     cache.put("a", "2.png", "")
@@ -26,7 +25,7 @@ def test_a_caption_belongs_to_its_model_and_image(tmp_path: Path) -> None:
     assert cache.get("b", "caf\udce8.png") is None
 
 
-def test_what_was_kept_survives_a_process_that_is_killed(tmp_path: Path) -> None:
+def test_what_was_kept_survives_a_process_that_is_killed(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path\n"
         "from smart_caption_ros.evaluation.caption_cache import CaptionCache\n"
@@ -40,14 +39,14 @@ def test_what_was_kept_survives_a_process_that_is_killed(tmp_path: Path) -> None
     assert [cache.get("a", str(number)) for number in range(50)] == [f"caption {number}" for number in range(50)]
 
 
-def test_two_runs_share_a_file(tmp_path: Path) -> None:
+def test_two_runs_share_a_file(tmp_path):
     first, second = CaptionCache(tmp_path / "captions.sqlite"), CaptionCache(tmp_path / "captions.sqlite")
     first.put("a", "1", "one")
     second.put("b", "1", "two")
     assert (second.get("a", "1"), first.get("b", "1")) == ("one", "two")
 
 
-def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("no database at all, but long enough to be taken for one" * 20)
     with pytest.raises(CaptionCacheError, match=r"notes\.txt: captions cannot be kept there \(file is not a database"):
         CaptionCache(tmp_path / "notes.txt")

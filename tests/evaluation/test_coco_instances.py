@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -14,7 +12,7 @@ from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.ground_truth import DatasetIssue
 
 
-def content() -> dict[str, Any]:
+def content():
     """Two images, given in the wrong order; a cup and a crowd on the first."""
     return {
         "images": [
@@ -29,14 +27,14 @@ def content() -> dict[str, Any]:
     }
 
 
-def written(folder: Path, instances: Any, name: str = "instances_small.json") -> Path:
+def written(folder, instances, name="instances_small.json"):
     for image, size in (("000008.jpg", (30, 40, 3)), ("000007.png", (10, 20, 3)), ("000009.png", (10, 20, 3))):
         cv2.imwrite(str(folder / image), np.full(size, 127, np.uint8))
     (folder / name).write_text(json.dumps(instances))
     return folder / name
 
 
-def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
+def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path):
     data = CocoInstances([written(tmp_path, content())], tmp_path)
     first, second = data.frames()
     assert (first.name, first.width, first.height) == ("instances_small/7", 20, 10)
@@ -49,7 +47,7 @@ def test_images_come_by_their_ids_with_exclusive_boxes(tmp_path: Path) -> None:
     assert not data.issues
 
 
-def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_what_is_amiss_is_left_out_and_counted(tmp_path):
     instances = content()
     instances["images"] += [
         {"id": 9, "file_name": "000009.png", "width": 99, "height": 10},
@@ -84,7 +82,7 @@ def test_what_is_amiss_is_left_out_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spelling", [str, float, "cvat-{}".format, int])
-def test_ids_may_be_spelt_in_any_way_and_sizes_may_be_missing(tmp_path: Path, spelling: Any) -> None:
+def test_ids_may_be_spelt_in_any_way_and_sizes_may_be_missing(tmp_path, spelling):
     instances = content()
     for kind, keys in (("images", ["id"]), ("annotations", ["id", "image_id", "category_id"]), ("categories", ["id"])):
         for entry in instances[kind]:
@@ -109,13 +107,13 @@ def test_ids_may_be_spelt_in_any_way_and_sizes_may_be_missing(tmp_path: Path, sp
         ),
     ],
 )
-def test_files_that_are_no_instances_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_files_that_are_no_instances_are_refused(tmp_path, text, sentence):
     (tmp_path / "instances.json").write_text(text)
     with pytest.raises(SourceError, match=sentence):
         CocoInstances([tmp_path / "instances.json"], tmp_path)
 
 
-def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+def test_missing_files_and_folders_are_refused(tmp_path):
     with pytest.raises(SourceError, match="nowhere: no such folder of images"):
         CocoInstances([written(tmp_path, content())], tmp_path / "nowhere")
     with pytest.raises(SourceError, match=r"nowhere\.json cannot be read: No such file"):
@@ -124,7 +122,7 @@ def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
         CocoInstances([tmp_path / "instances_small.json"] * 2, tmp_path)
 
 
-def test_coco_mini_is_read_as_pycocotools_reads_it(data_dir: Path) -> None:
+def test_coco_mini_is_read_as_pycocotools_reads_it(data_dir):
     from pycocotools.coco import COCO
 
     folder = data_dir / "coco_mini"

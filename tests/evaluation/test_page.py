@@ -2,24 +2,20 @@
 
 import base64
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, Column, Picture, coverage_page, picture
-from smart_caption_ros.evaluation.report import CoverageReport, CoverageTally
-from smart_caption_ros.grounding import NounCoverage
+from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, Column, coverage_page, picture
+from smart_caption_ros.evaluation.report import CoverageTally
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 
 @dataclass(frozen=True)
@@ -36,50 +32,50 @@ CAPTION = "a cup <b>near</b> a dog"
 class Elements(HTMLParser):
     """Start tags with their attributes, and whether every element is closed in its turn."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.found: list[tuple[str, dict[str, str]]] = []
-        self.open: list[str] = []
+        self.found = []
+        self.open = []
         self.feed(page)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.found.append((tag, {name: value or "" for name, value in attrs}))
         if tag not in ("meta", "br", "img"):
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.found.append((tag, {name: value or "" for name, value in attrs}))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
+    def all(self, tag, **attributes):
         return [found for name, found in self.found if name == tag and attributes.items() <= found.items()]
 
 
 @pytest.fixture
-def drawn(coverage: NounCoverage) -> Picture:
+def drawn(coverage):
     image = np.zeros((120, 200, 3), np.uint8)
     return picture("000000/000007", image, OBJECTS, CAPTION, coverage.score(CAPTION, ["cup", "couch", "cup"]))
 
 
-def pixels_of(drawn: Picture) -> NDArray[np.uint8]:
+def pixels_of(drawn):
     data = np.frombuffer(base64.b64decode(drawn.data_uri.split(",")[1]), np.uint8)
     return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)
 
 
-def report_of(coverage: NounCoverage, captions: Sequence[str]) -> CoverageReport:
+def report_of(coverage, captions):
     tally = CoverageTally(coverage)
     for number, caption in enumerate(captions):
         tally.add(f"{number % 2:06d}", caption, OBJECTS)
     return tally.report()
 
 
-def column(coverage: NounCoverage, label: str, pictures: list[Picture], captions: Sequence[str] = (CAPTION,)) -> Column:
+def column(coverage, label, pictures, captions=(CAPTION,)):
     return Column(label, {"bundle": "here"}, report_of(coverage, captions), ["images: 3"], pictures, pictures)
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(coverage: NounCoverage, drawn: Picture) -> None:
+def test_the_page_is_one_file_that_asks_for_nothing(coverage, drawn):
     page = coverage_page("Noun coverage", {"data": "somewhere"}, [column(coverage, "a", [drawn])])
     elements = Elements(page)
     assert elements.open == []
@@ -92,9 +88,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(coverage: NounCoverage, draw
     assert all(link.startswith("data:image/jpeg;base64,") for link in links)
 
 
-def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
-    coverage: NounCoverage, drawn: Picture
-) -> None:
+def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(coverage, drawn):
     noun = next(span for span in drawn.caption if span.colour)
     assert (noun.text, noun.note) == ("cup", "cup, similarity 1.00")
     assert "".join(span.text for span in drawn.caption) == CAPTION
@@ -108,7 +102,7 @@ def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(
     assert drawn.missed == ("couch",)
 
 
-def test_captions_and_names_are_text_and_no_markup(coverage: NounCoverage, drawn: Picture) -> None:
+def test_captions_and_names_are_text_and_no_markup(coverage, drawn):
     page = coverage_page("<t>", {"data": "<here>"}, [column(coverage, "<label>", [drawn])])
     assert "&lt;b&gt;near&lt;/b&gt;" in page
     elements = Elements(page)
@@ -118,7 +112,7 @@ def test_captions_and_names_are_text_and_no_markup(coverage: NounCoverage, drawn
 @pytest.mark.parametrize(
     ("width", "shown"), [(200, 200), (PICTURE_WIDTH_PX, PICTURE_WIDTH_PX), (2000, PICTURE_WIDTH_PX)]
 )
-def test_pictures_are_no_wider_than_they_are_shown(coverage: NounCoverage, width: int, shown: int) -> None:
+def test_pictures_are_no_wider_than_they_are_shown(coverage, width, shown):
     image = np.full((1000, width, 3), (10, 200, 90), np.uint8)
     box = (0.0, 0.0, width / 2, 1000.0)
     made = picture("0/0", image, [Boxed("cup", box)], "a cup", coverage.score("a cup", ["cup"]))
@@ -127,7 +121,7 @@ def test_pictures_are_no_wider_than_they_are_shown(coverage: NounCoverage, width
     assert np.abs(decoded[:, shown * 3 // 4 :].astype(int) - (10, 200, 90)).max() < 8
 
 
-def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage: NounCoverage) -> None:
+def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage):
     columns = [column(coverage, "M = 0", [], ["a cup", "a dog"]), column(coverage, "M = 40", [], ["a cup on a couch"])]
     page = coverage_page("t", {}, columns)
     for shown_column in columns:
@@ -145,7 +139,7 @@ def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage: NounC
     assert heights[1] < heights[0]
 
 
-def test_a_report_without_any_object_is_still_a_page(coverage: NounCoverage) -> None:
+def test_a_report_without_any_object_is_still_a_page(coverage):
     tally = CoverageTally(coverage)
     tally.add("000000", "", [])
     page = coverage_page("t", {}, [Column("a", {}, tally.report(), [], [], [])])
@@ -154,15 +148,13 @@ def test_a_report_without_any_object_is_still_a_page(coverage: NounCoverage) -> 
     assert not re.search(r"\b(nan|None)\b", page)
 
 
-def test_an_empty_caption_is_shown_as_none(coverage: NounCoverage) -> None:
+def test_an_empty_caption_is_shown_as_none(coverage):
     image = np.zeros((50, 50, 3), np.uint8)
     made = picture("0/0", image, [Boxed("cup", (0, 0, 20, 20))], "", coverage.score("", ["cup"]))
     assert "no caption" in coverage_page("t", {}, [column(coverage, "a", [made])])
 
 
-def test_the_page_is_readable_on_a_phone_in_light_and_dark(
-    coverage: NounCoverage, drawn: Picture, browser: "Browser", tmp_path: Path
-) -> None:
+def test_the_page_is_readable_on_a_phone_in_light_and_dark(coverage, drawn, browser, tmp_path):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     shown = coverage_page("Noun coverage", {"data": "d" * 200}, [column(coverage, "a" * 90, [drawn])])
     (tmp_path / "page.html").write_text(shown)
@@ -170,7 +162,7 @@ def test_the_page_is_readable_on_a_phone_in_light_and_dark(
     page.goto((tmp_path / "page.html").as_uri())
     backgrounds = set()
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         found = axe.run(page).response["violations"]
         assert [(it["id"], it["nodes"][0]["failureSummary"]) for it in found] == []

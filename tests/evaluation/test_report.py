@@ -28,15 +28,13 @@ FRAMES = st.lists(
 )
 
 
-def mean(values: list[float]) -> float | None:
+def mean(values):
     return fmean(values) if values else None
 
 
 @settings(max_examples=30)
 @given(FRAMES)
-def test_figures_are_the_means_over_the_frames_that_have_such_objects(
-    coverage: NounCoverage, frames: list[tuple[str, str, list[Target]]]
-) -> None:
+def test_figures_are_the_means_over_the_frames_that_have_such_objects(coverage, frames):
     tally = CoverageTally(coverage)
     for sequence, caption, targets in frames:
         tally.add(sequence, caption, targets)
@@ -66,9 +64,7 @@ def test_figures_are_the_means_over_the_frames_that_have_such_objects(
 
 @settings(max_examples=30)
 @given(FRAMES)
-def test_classes_and_near_misses_add_up_to_the_assignments(
-    coverage: NounCoverage, frames: list[tuple[str, str, list[Target]]]
-) -> None:
+def test_classes_and_near_misses_add_up_to_the_assignments(coverage, frames):
     tally = CoverageTally(coverage)
     results = [tally.add(*frame).above.get(AREA_THRESHOLDS[0]) for frame in frames]
     report = tally.report()
@@ -96,7 +92,7 @@ def test_classes_and_near_misses_add_up_to_the_assignments(
     assert missed == sorted(missed, reverse=True)
 
 
-def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(coverage: NounCoverage) -> None:
+def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(coverage):
     counting = NounCoverage(coverage.finder, coverage.vectors, replace(coverage.options, class_counts=True))
     tally = CoverageTally(counting)
     tally.add("000000", "a chair next to a table", [Target("chair", 0.3), Target("chair", 0.2)])
@@ -107,7 +103,7 @@ def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(cov
     assert [(near_miss.class_name, near_miss.noun) for near_miss in report.near_misses] == [("chair", "table")]
 
 
-def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCoverage) -> None:
+def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage):
     score = CoverageTally(coverage).add("000000", "a dog", [Target("dog", 0.05), Target("cup", 0.06)])
     assert {threshold: result.classes for threshold, result in score.above.items()} == {
         0.01: ("dog", "cup"),
@@ -116,7 +112,7 @@ def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage: NounCover
     }
 
 
-def test_small_objects_support_nouns_and_unknown_words_are_counted(coverage: NounCoverage) -> None:
+def test_small_objects_support_nouns_and_unknown_words_are_counted(coverage):
     tally = CoverageTally(coverage)
     tally.add("000000", "two giraffes and a cup", [Target("cup", 0.001), Target("giraffe", 0.001)])
     tally.add("000000", "a giraffe", [])

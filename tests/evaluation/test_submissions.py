@@ -1,8 +1,6 @@
 """Detections in the challenge's submission format, in the place of ground truth."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,20 +13,20 @@ from tests.sources.acvr_sequence import Drawn, write_sequence
 CLASSES = ["none", "chair", "diningtable", "tv"]
 
 
-def detection(label: int, score: float, box: tuple[float, ...] = (10, 20, 39, 69)) -> dict[str, Any]:
+def detection(label, score, box=(10, 20, 39, 69)):
     probabilities = [(1 - score) / (len(CLASSES) - 1)] * len(CLASSES)
     probabilities[label] = score
     return {"bbox": list(box), "covars": [[[1, 0], [0, 1]], [[1, 0], [0, 1]]], "label_probs": probabilities}
 
 
-def written(path: Path, detections: list[Any], classes: Any = CLASSES) -> Path:
+def written(path, detections, classes=CLASSES):
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"classes": classes, "detections": detections}))
     return path
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """Two sequences of three frames; the second has no labels."""
     for sequence in ("000000", "000001"):
         write_sequence(
@@ -40,7 +38,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Path, tmp_path: Path) -> None:
+def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root, tmp_path):
     lists = [[detection(1, 0.9)], [], [detection(2, 0.8), detection(3, 0.5, (0, 0, 9, 9))]]
     written(tmp_path / "found" / "000000.json", lists)
     written(tmp_path / "found" / "1.json", [[], [detection(1, 0.6)], []])
@@ -56,7 +54,7 @@ def test_the_nth_list_belongs_to_the_nth_frame_and_replaces_its_objects(root: Pa
     assert [frame.objects[0].class_name for frame in data.frames(2) if frame.objects] == ["chair", "dining table"]
 
 
-def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) -> None:
+def test_a_frame_that_lost_its_image_keeps_its_list(root, tmp_path):
     (root / "000000" / "rgb_000000.png").unlink()
     path = written(tmp_path / "any name.json", [[detection(1, 0.9)], [detection(2, 0.9)], []])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
@@ -64,7 +62,7 @@ def test_a_frame_that_lost_its_image_keeps_its_list(root: Path, tmp_path: Path) 
     assert data.issues.to_json()[DatasetIssue.FRAME_WITHOUT_IMAGE.value]["count"] == 1
 
 
-def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) -> None:
+def test_sequences_without_detections_are_counted(root, tmp_path):
     path = written(tmp_path / "000001.json", [[], [], []])
     data = DetectedFrames(AcvrSequences(root, objects=False), path)
     assert {frame.sequence for frame in data.frames()} == {"000001"}
@@ -72,9 +70,9 @@ def test_sequences_without_detections_are_counted(root: Path, tmp_path: Path) ->
     assert data.issues.to_json()[DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS.value]["count"] == 1
 
 
-def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Path) -> None:
+def test_malformed_detections_are_left_out_and_counted(root, tmp_path):
     good = detection(1, 0.9)
-    bad: list[dict[str, Any]] = [
+    bad = [
         {**good, "bbox": [1, 2]},
         {**good, "label_probs": []},
         {**good, "label_probs": [0, 0, 0, 0, 1]},
@@ -101,9 +99,7 @@ def test_malformed_detections_are_left_out_and_counted(root: Path, tmp_path: Pat
         ('{"classes": ["none"], "detections": [[]]}', "holds 1 lists of detections, but sequence 000000 has 3 frames"),
     ],
 )
-def test_files_that_are_no_submission_of_the_sequence_are_refused(
-    root: Path, tmp_path: Path, content: str, sentence: str
-) -> None:
+def test_files_that_are_no_submission_of_the_sequence_are_refused(root, tmp_path, content, sentence):
     (tmp_path / "000000.json").write_text(content)
     with pytest.raises(SourceError, match=sentence):
         DetectedFrames(AcvrSequences(root, objects=False), tmp_path / "000000.json")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from smart_caption_ros.fleet.inputs import find_inputs
@@ -11,7 +9,7 @@ from smart_caption_ros.sources import SourceError
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path):
     """Two days with a bag, files of bags in a heap, a sequence, photographs, and an empty folder."""
     root = tmp_path / "runs"
     for name in ("day_1/run", "day_2/run"):
@@ -24,11 +22,11 @@ def runs(tmp_path: Path) -> Path:
     return root
 
 
-def names(*specs: object, **given: Path) -> list[str]:
+def names(*specs, **given):
     return [shard.name for shard in find_inputs([str(spec) for spec in specs], **given)]
 
 
-def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs: Path) -> None:
+def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs):
     found = find_inputs([str(runs)])
     assert {shard.name: shard.is_bag for shard in found} == {
         "day_1/run": True,
@@ -41,7 +39,7 @@ def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs: Path) -> No
     assert {shard.name: shard.path for shard in found}["day_2/run"] == runs / "day_2" / "run"
 
 
-def test_patterns_files_and_list_files_name_inputs(runs: Path, tmp_path: Path) -> None:
+def test_patterns_files_and_list_files_name_inputs(runs, tmp_path):
     assert names(runs / "day_*") == ["day_1/run", "day_2/run"]
     assert names(runs / "*s") == ["photos", "rooms/000000"]
     assert names(runs / "*" / "run") == ["day_1/run", "day_2/run"]
@@ -51,11 +49,11 @@ def test_patterns_files_and_list_files_name_inputs(runs: Path, tmp_path: Path) -
     assert names(list_file=listed) == ["run"]
 
 
-def test_the_folder_of_the_outputs_is_not_searched(runs: Path) -> None:
+def test_the_folder_of_the_outputs_is_not_searched(runs):
     assert names(runs, leave_out=runs / "heap") == ["day_1/run", "day_2/run", "photos", "rooms/000000"]
 
 
-def test_inputs_that_cannot_be_found_or_told_apart_are_refused(runs: Path, tmp_path: Path) -> None:
+def test_inputs_that_cannot_be_found_or_told_apart_are_refused(runs, tmp_path):
     with pytest.raises(SourceError, match="there is no file or folder nowhere"):
         names("nowhere")
     with pytest.raises(SourceError, match="no bag, sequence or image was found in"):

@@ -10,13 +10,13 @@ from smart_caption_ros.sources import SourceError
 
 
 @pytest.mark.parametrize("address", ["cluster", "ray://head", "head:port", ":6379", "head:123456"])
-def test_a_malformed_address_is_refused(address: str) -> None:
+def test_a_malformed_address_is_refused(address):
     with pytest.raises(SourceError, match="must be local, auto, HOST:PORT or ray://HOST:PORT"):
         RayWorkers(address)
 
 
 @pytest.mark.parametrize("prefix", ["", "ray://"])
-def test_an_address_where_nothing_answers_is_refused_at_once(prefix: str) -> None:
+def test_an_address_where_nothing_answers_is_refused_at_once(prefix):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"{prefix}127.0.0.1:{closed.getsockname()[1]}"
@@ -24,7 +24,7 @@ def test_an_address_where_nothing_answers_is_refused_at_once(prefix: str) -> Non
         RayWorkers(address)
 
 
-def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SourceError, match=r"pip install 'smart_caption_ros\[fleet\]'"):
         RayWorkers("auto")

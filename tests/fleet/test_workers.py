@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.fleet.workers import Attempt, LocalWorkers, Work, attempt, run_all
+from smart_caption_ros.fleet.workers import Attempt, LocalWorkers, attempt, run_all
 from tests.fleet.works import Failing, Sleeping, Square
 
 
@@ -24,20 +23,20 @@ class InProcess:
 
     capacity = 2
 
-    def submit(self, work: Work) -> Future[Attempt]:
-        future: Future[Attempt] = Future()
+    def submit(self, work):
+        future = Future()
         future.set_result(attempt(work))
         return future
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
-def attempts_in(folder: Path, number: int) -> int:
+def attempts_in(folder, number):
     return len(list(folder.glob(f"{number}-*")))
 
 
-def test_a_shard_that_fails_is_tried_again_a_bounded_number_of_times(tmp_path: Path) -> None:
+def test_a_shard_that_fails_is_tried_again_a_bounded_number_of_times(tmp_path):
     works = [Square(1), Failing(2, tmp_path, attempts=2), Failing(3, tmp_path, attempts=9)]
     ended = {work.number: result for work, result in run_all(works, InProcess(), retries=2)}
     assert ended[1] == Attempt(1)
@@ -46,21 +45,21 @@ def test_a_shard_that_fails_is_tried_again_a_bounded_number_of_times(tmp_path: P
     assert (attempts_in(tmp_path, 2), attempts_in(tmp_path, 3)) == (3, 3)
 
 
-def test_what_another_attempt_would_end_with_is_not_tried_again(tmp_path: Path) -> None:
+def test_what_another_attempt_would_end_with_is_not_tried_again(tmp_path):
     ((_, result),) = run_all([Failing(4, tmp_path, attempts=9, kind="input")], InProcess(), retries=2)
     assert result.error == "the bag is empty"
     assert attempts_in(tmp_path, 4) == 1
 
 
 @pytest.fixture
-def two_workers() -> Iterator[LocalWorkers]:
+def two_workers():
     workers = LocalWorkers(2)
     yield workers
     workers.close()
     assert not multiprocessing.active_children()
 
 
-def test_worker_processes_that_die_are_replaced(tmp_path: Path, two_workers: LocalWorkers) -> None:
+def test_worker_processes_that_die_are_replaced(tmp_path, two_workers):
     works = [*map(Square, range(6)), Failing(7, tmp_path, kind="death"), Failing(8, tmp_path, attempts=9, kind="death")]
     ended = {work.number: result for work, result in run_all(works, two_workers, retries=1)}
     assert {number: result.value for number, result in ended.items()} == {
@@ -87,7 +86,7 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_with_a_main_process_that_is_killed(tmp_path: Path) -> None:
+def test_workers_end_with_a_main_process_that_is_killed(tmp_path):
     (tmp_path / "main.py").write_text(MAIN)
     command = [sys.executable, str(tmp_path / "main.py")]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -101,14 +100,14 @@ def test_workers_end_with_a_main_process_that_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
-def is_running(pid: str) -> bool:
+def is_running(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def test_workers_end_whatever_they_work_on() -> None:
+def test_workers_end_whatever_they_work_on():
     workers = LocalWorkers(1)
     future = workers.submit(Sleeping())
     while not future.running():

@@ -17,10 +17,10 @@ class Square:
     number: int
 
     @property
-    def name(self) -> str:
+    def name(self):
         return str(self.number)
 
-    def run(self) -> int:
+    def run(self):
         return self.number**2
 
 
@@ -32,7 +32,7 @@ class Failing(Square):
     attempts: int = 1
     kind: str = "error"
 
-    def run(self) -> int:
+    def run(self):
         made = len(list(self.folder.glob(f"{self.number}-*")))
         (self.folder / f"{self.number}-{made}").touch()
         if made >= self.attempts:
@@ -50,5 +50,5 @@ class Sleeping:
 
     name: str = "sleeping"
 
-    def run(self) -> None:
+    def run(self):
         time.sleep(600)

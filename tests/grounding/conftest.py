@@ -1,7 +1,5 @@
 """The word vectors of the worked example."""
 
-from pathlib import Path
-
 import pytest
 
 # The worked example of docs/coverage.md.
@@ -16,7 +14,7 @@ laptop -0.6 0.8
 
 
 @pytest.fixture
-def example_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def example_vectors(tmp_path, monkeypatch):
     """A text file of word vectors; its conversion goes to a cache of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = tmp_path / "example.txt"

@@ -16,7 +16,7 @@ PROFITS = st.tuples(st.integers(0, 5), st.integers(0, 5)).flatmap(
 )
 
 
-def brute_force(profits: np.ndarray) -> float:
+def brute_force(profits):
     """The highest sum of profits over all assignments of each line of the shorter side to one of the longer."""
     if profits.shape[0] > profits.shape[1]:
         profits = profits.T
@@ -28,13 +28,13 @@ def brute_force(profits: np.ndarray) -> float:
 
 
 @given(PROFITS)
-def test_no_assignment_is_better_than_the_one_found(profits: np.ndarray) -> None:
+def test_no_assignment_is_better_than_the_one_found(profits):
     pairs = best_assignment(profits)
     assert sum(profits[pair] for pair in pairs) == pytest.approx(brute_force(profits))
 
 
 @pytest.mark.parametrize("name", ["minimum_similarity", "support_similarity"])
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
-def test_a_similarity_outside_its_range_is_refused(name: str, value: float) -> None:
+def test_a_similarity_outside_its_range_is_refused(name, value):
     with pytest.raises(ValueError, match=f"{name} must lie between 0 and 1"):
         CoverageOptions(**{name: value})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from smart_caption_ros.grounding import ClassWords, CoverageError
@@ -25,12 +23,12 @@ from smart_caption_ros.grounding import ClassWords, CoverageError
         ("sofa", "loveseat", None),
     ],
 )
-def test_the_table_says_yes_no_or_nothing(word: str, class_name: str, verdict: bool | None) -> None:
+def test_the_table_says_yes_no_or_nothing(word, class_name, verdict):
     assert ClassWords.load().verdict(word, class_name) is verdict
 
 
 @pytest.mark.parametrize("line", ["couch sofa", "couch:", ": sofa"])
-def test_a_malformed_line_is_named(tmp_path: Path, line: str) -> None:
+def test_a_malformed_line_is_named(tmp_path, line):
     (tmp_path / "words.txt").write_text(f"# words\n\n{line}\n")
     with pytest.raises(CoverageError, match=r"words\.txt, line 3: expected a class, a colon and words"):
         ClassWords.load(tmp_path / "words.txt")

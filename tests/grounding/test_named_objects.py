@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
@@ -11,7 +9,7 @@ from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 from smart_caption_ros.grounding.named_objects import GroundedNoun, ground_caption
 
 
-def caption(text: str, *objects: tuple[str, float], tokens: str | None = None) -> Caption:
+def caption(text, *objects, tokens=None):
     box = (0.0, 0.0, 1.0, 1.0)
     return Caption(
         text=text,
@@ -27,11 +25,11 @@ def caption(text: str, *objects: tuple[str, float], tokens: str | None = None) -
     )
 
 
-def named(coverage: NounCoverage, spoken: Caption) -> list[tuple[str, int, int | None]]:
+def named(coverage, spoken):
     return [(noun.text, noun.word_index, noun.object_index) for noun in ground_caption(coverage, spoken).nouns]
 
 
-def test_each_noun_names_the_object_of_its_class_and_other_nouns_name_none(coverage: NounCoverage) -> None:
+def test_each_noun_names_the_object_of_its_class_and_other_nouns_name_none(coverage):
     spoken = caption("a dog with wine glasses in the sunshine", ("wine glass", 0.5), ("oven", 0.9), ("dog", 0.7))
     grounding = ground_caption(coverage, spoken)
     assert grounding.nouns == (
@@ -45,25 +43,25 @@ def test_each_noun_names_the_object_of_its_class_and_other_nouns_name_none(cover
     assert grounding.time_s > 0
 
 
-def test_nouns_of_one_class_name_one_object_each_the_surest_first(coverage: NounCoverage) -> None:
+def test_nouns_of_one_class_name_one_object_each_the_surest_first(coverage):
     spoken = caption("a dog and a dog and a dog", ("dog", 0.4), ("dog", 0.9))
     assert named(coverage, spoken) == [("dog", 1, 1), ("dog", 4, 0), ("dog", 7, 1)]
 
 
-def test_two_words_for_one_object_both_name_it(coverage: NounCoverage) -> None:
+def test_two_words_for_one_object_both_name_it(coverage):
     sofa, couch = ground_caption(coverage, caption("a sofa or a couch", ("couch", 0.9))).nouns
     assert (couch.object_index, couch.similarity) == (0, 1.0)
     assert sofa.object_index == 0
     assert 0.65 <= sofa.similarity < 1
 
 
-def test_words_are_counted_as_the_caption_counts_them(coverage: NounCoverage) -> None:
+def test_words_are_counted_as_the_caption_counts_them(coverage):
     spoken = caption("a man's dog", ("dog", 0.9), tokens="a man 's dog")
     assert named(coverage, spoken)[-1] == ("dog", 3, 0)
     assert named(coverage, caption("a man's dog", ("dog", 0.9), tokens=""))[-1] == ("dog", 2, 0)
 
 
-def test_synonyms_name_their_class_where_they_count(tmp_path: Path, coverage: NounCoverage) -> None:
+def test_synonyms_name_their_class_where_they_count(tmp_path, coverage):
     path = tmp_path / "synonyms.txt"
     path.write_text("person, sunshine\n")
     with_list = NounCoverage.load(synonyms=path, options=CoverageOptions(synonyms=True))
@@ -92,9 +90,7 @@ def test_synonyms_name_their_class_where_they_count(tmp_path: Path, coverage: No
         ("a phone beside a mug", "phone", "cell phone"),
     ],
 )
-def test_a_word_that_people_use_for_a_class_names_it(
-    coverage: NounCoverage, text: str, noun: str, class_name: str
-) -> None:
+def test_a_word_that_people_use_for_a_class_names_it(coverage, text, noun, class_name):
     found = {grounded.text: grounded for grounded in ground_caption(coverage, caption(text, (class_name, 0.9))).nouns}
     assert found[noun].object_index == 0
 
@@ -114,21 +110,19 @@ def test_a_word_that_people_use_for_a_class_names_it(
         ("a lamp beside a pillow", "bed"),
     ],
 )
-def test_likeness_of_word_vectors_alone_names_no_object_of_another_kind(
-    coverage: NounCoverage, text: str, class_name: str
-) -> None:
+def test_likeness_of_word_vectors_alone_names_no_object_of_another_kind(coverage, text, class_name):
     grounding = ground_caption(coverage, caption(text, (class_name, 0.9)))
     assert [noun.object_index for noun in grounding.nouns] == [None] * len(grounding.nouns)
     assert grounding.missed_classes == (class_name,)
     assert grounding.noun_support == 0
 
 
-def test_another_detectors_class_is_named_by_its_own_name_and_by_what_is_like_it(coverage: NounCoverage) -> None:
+def test_another_detectors_class_is_named_by_its_own_name_and_by_what_is_like_it(coverage):
     spoken = caption("a lamp in a room beside a shirt", ("room", 0.9), ("jacket", 0.8), ("lamp", 0.7))
     assert named(coverage, spoken) == [("lamp", 1, 2), ("room", 4, 0), ("shirt", 7, 1)]
 
 
-def test_of_two_classes_that_a_word_may_mean_it_names_the_likelier_and_misses_the_other(coverage: NounCoverage) -> None:
+def test_of_two_classes_that_a_word_may_mean_it_names_the_likelier_and_misses_the_other(coverage):
     grounding = ground_caption(coverage, caption("a kitten is a pet", ("horse", 0.9), ("cat", 0.5), ("dog", 0.4)))
     kitten, pet = grounding.nouns
     assert kitten.object_index == 1

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CAPTION, CLASSES = "a cup on a table near a sofa", ["cup", "couch", "dining table", "laptop"]
 
 
-def test_the_worked_example_of_the_documentation(example_vectors: Path) -> None:
+def test_the_worked_example_of_the_documentation(example_vectors):
     result = NounCoverage.load(word_vectors=example_vectors).score(CAPTION, CLASSES)
     assert [(match.class_name, match.noun.text) for match in result.matches] == [
         ("cup", "cup"),
@@ -31,20 +31,20 @@ def test_the_worked_example_of_the_documentation(example_vectors: Path) -> None:
     assert "(1 + 0.96 + 0.96) / 4 = 0.73" in page
 
 
-def test_an_empty_caption_covers_nothing_and_has_no_support(coverage: NounCoverage) -> None:
+def test_an_empty_caption_covers_nothing_and_has_no_support(coverage):
     result = coverage.score("", ["cat", "dog"])
     assert (result.coverage, result.noun_support) == (0, None)
     assert result.missed_classes == ("cat", "dog")
     assert result.matches == result.nouns == ()
 
 
-def test_without_objects_coverage_is_undefined_and_nothing_supports_a_noun(coverage: NounCoverage) -> None:
+def test_without_objects_coverage_is_undefined_and_nothing_supports_a_noun(coverage):
     result = coverage.score("a cat", [])
     assert (result.coverage, result.noun_support) == (None, 0)
     assert result.unsupported_nouns == ("cat",)
 
 
-def test_repeated_nouns_and_classes_count_once(coverage: NounCoverage) -> None:
+def test_repeated_nouns_and_classes_count_once(coverage):
     once = coverage.score("a dog near a bowl", ["dog", "chair"])
     often = coverage.score("a dog and dogs near a bowl and a dog", ["dog", "chair", "dog", "DOG"])
     assert often.coverage == once.coverage
@@ -53,14 +53,14 @@ def test_repeated_nouns_and_classes_count_once(coverage: NounCoverage) -> None:
     assert len(often.nouns) == 4
 
 
-def test_class_counts_ask_for_a_noun_for_every_object(coverage: NounCoverage) -> None:
+def test_class_counts_ask_for_a_noun_for_every_object(coverage):
     counting = NounCoverage(coverage.finder, coverage.vectors, CoverageOptions(class_counts=True))
     assert counting.score("a dog", ["dog", "dog"]).coverage == 0.5
     assert counting.score("a dog and another dog", ["dog", "dog"]).coverage == 1
     assert [match.class_index for match in counting.score("a dog and a dog", ["dog", "dog"]).matches] == [0, 1]
 
 
-def test_a_word_without_vector_matches_by_lemma_alone_and_is_counted(coverage: NounCoverage) -> None:
+def test_a_word_without_vector_matches_by_lemma_alone_and_is_counted(coverage):
     assert "giraffe" not in coverage.vectors
     result = coverage.score("two giraffes near a tree", ["giraffe"])
     assert result.coverage == 1
@@ -69,7 +69,7 @@ def test_a_word_without_vector_matches_by_lemma_alone_and_is_counted(coverage: N
     assert coverage.score("two giraffes", ["horse"]).coverage == 0
 
 
-def test_synonyms_count_as_the_class_where_they_are_asked_for(example_vectors: Path, tmp_path: Path) -> None:
+def test_synonyms_count_as_the_class_where_they_are_asked_for(example_vectors, tmp_path):
     (tmp_path / "synonyms.txt").write_text("couch, sofa, settee \ndining table,table, desk\n")
     options = CoverageOptions(synonyms=True)
     loaded = NounCoverage.load(word_vectors=example_vectors, synonyms=tmp_path / "synonyms.txt", options=options)
@@ -80,7 +80,7 @@ def test_synonyms_count_as_the_class_where_they_are_asked_for(example_vectors: P
     assert without.score("a settee", ["couch"]).coverage == 0
 
 
-def test_synonyms_without_a_list_and_lists_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_synonyms_without_a_list_and_lists_that_are_none_are_refused(tmp_path):
     with pytest.raises(CoverageError, match="no list of them was given"):
         NounCoverage.load(options=CoverageOptions(synonyms=True))
     (tmp_path / "notes.txt").write_text("nothing of that kind\n")
@@ -90,7 +90,7 @@ def test_synonyms_without_a_list_and_lists_that_are_none_are_refused(tmp_path: P
         NounCoverage.load(synonyms=tmp_path / "nowhere.txt")
 
 
-def test_a_class_without_a_name_is_refused(coverage: NounCoverage) -> None:
+def test_a_class_without_a_name_is_refused(coverage):
     with pytest.raises(ValueError, match="class 2 of 2 has an empty name"):
         coverage.score("a dog", ["dog", " "])
 
@@ -100,7 +100,7 @@ WORDS = ["dog", "dogs", "cup", "table", "dining table", "couch", "giraffe", "red
 
 @settings(max_examples=50)
 @given(st.lists(st.sampled_from(WORDS), max_size=8), st.lists(st.sampled_from(WORDS), max_size=6))
-def test_scores_keep_to_their_ranges_and_add_up(coverage: NounCoverage, words: list[str], classes: list[str]) -> None:
+def test_scores_keep_to_their_ranges_and_add_up(coverage, words, classes):
     result = coverage.score(" ".join(words), classes)
     distinct = {noun.lemma for noun in result.nouns}
     assert (result.coverage is None) == (not classes)

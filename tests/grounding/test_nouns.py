@@ -6,24 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.grounding import CoverageError, NounCoverage
+from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.grounding.nouns import NounFinder
 
 ANNOTATED = Path(__file__).with_name("annotated_captions.txt")
 
 
 @pytest.fixture(scope="module")
-def finder(coverage: NounCoverage) -> NounFinder:
+def finder(coverage):
     return coverage.finder
 
 
-def annotated_captions() -> list[tuple[str, set[int]]]:
+def annotated_captions():
     """Captions, and which of their words are nouns."""
     lines = [line for line in ANNOTATED.read_text().splitlines() if not line.startswith("#")]
     return [(line.replace("*", ""), {i for i, word in enumerate(line.split()) if "*" in word}) for line in lines]
 
 
-def f1_of_nouns(captions: list[tuple[str, set[int]]]) -> float:
+def f1_of_nouns(captions):
     finder = NounFinder.load(class_names=())
     hits = found = wanted = 0
     for caption, marked in captions:
@@ -33,13 +33,13 @@ def f1_of_nouns(captions: list[tuple[str, set[int]]]) -> float:
 
 
 @pytest.mark.parametrize("part", [slice(0, 150), slice(150, 300), slice(0, 300)], ids=["flickr8k", "coco", "all"])
-def test_nouns_of_captions_annotated_by_hand_are_found_with_an_f1_of_95_percent(part: slice) -> None:
+def test_nouns_of_captions_annotated_by_hand_are_found_with_an_f1_of_95_percent(part):
     captions = annotated_captions()
     assert len(captions) == 300
     assert f1_of_nouns(captions[part]) >= 0.95
 
 
-def test_nouns_come_in_order_with_their_places(finder: NounFinder) -> None:
+def test_nouns_come_in_order_with_their_places(finder):
     caption = "two dogs run past a wooden fence"
     assert [(noun.text, noun.lemma, noun.word_index) for noun in finder.nouns(caption)] == [
         ("dogs", "dog", 1),
@@ -60,7 +60,7 @@ def test_nouns_come_in_order_with_their_places(finder: NounFinder) -> None:
         ("three Fire Hydrants by the street", ["fire hydrant", "street"]),
     ],
 )
-def test_compounds_of_the_class_list_are_one_noun(finder: NounFinder, caption: str, lemmas: list[str]) -> None:
+def test_compounds_of_the_class_list_are_one_noun(finder, caption, lemmas):
     assert [noun.lemma for noun in finder.nouns(caption)] == lemmas
 
 
@@ -77,7 +77,7 @@ def test_compounds_of_the_class_list_are_one_noun(finder: NounFinder, caption: s
         ("three trafficlights, fire-hydrants and a stop-sign", ["traffic light", "fire hydrant", "stop sign"]),
     ],
 )
-def test_class_names_are_one_noun_however_they_are_joined(finder: NounFinder, caption: str, lemmas: list[str]) -> None:
+def test_class_names_are_one_noun_however_they_are_joined(finder, caption, lemmas):
     nouns = finder.nouns(caption)
     assert [noun.lemma for noun in nouns] == lemmas
     assert all(caption[noun.start : noun.end] == noun.text for noun in nouns)
@@ -107,9 +107,7 @@ def test_class_names_are_one_noun_however_they_are_joined(finder: NounFinder, ca
         "there is an orange",
     ],
 )
-def test_a_class_that_is_also_a_colour_is_found_where_it_stands_for_the_object(
-    finder: NounFinder, caption: str
-) -> None:
+def test_a_class_that_is_also_a_colour_is_found_where_it_stands_for_the_object(finder, caption):
     assert "orange" in [noun.lemma for noun in finder.nouns(caption)]
 
 
@@ -131,16 +129,16 @@ def test_a_class_that_is_also_a_colour_is_found_where_it_stands_for_the_object(
         "two orange cats",
     ],
 )
-def test_a_colour_is_no_object(finder: NounFinder, caption: str) -> None:
+def test_a_colour_is_no_object(finder, caption):
     assert "orange" not in [noun.lemma for noun in finder.nouns(caption)]
 
 
-def test_a_pipeline_that_is_not_there_is_refused_in_a_sentence() -> None:
+def test_a_pipeline_that_is_not_there_is_refused_in_a_sentence():
     with pytest.raises(CoverageError, match=r"'xx_nothing_sm' cannot be loaded .* download xx_nothing_sm"):
         NounFinder.load("xx_nothing_sm")
 
 
-def test_a_pipeline_without_a_tagger_is_refused(tmp_path: Path) -> None:
+def test_a_pipeline_without_a_tagger_is_refused(tmp_path):
     import spacy
 
     spacy.blank("en").to_disk(tmp_path / "blank")
@@ -148,7 +146,7 @@ def test_a_pipeline_without_a_tagger_is_refused(tmp_path: Path) -> None:
         NounFinder.load(tmp_path / "blank")
 
 
-def test_the_pipeline_that_ships_loads_no_torch_and_torch_can_be_imported_afterwards() -> None:
+def test_the_pipeline_that_ships_loads_no_torch_and_torch_can_be_imported_afterwards():
     code = (
         "import sys, importlib.util; from smart_caption_ros.grounding.nouns import NounFinder; "
         "assert NounFinder.load().nouns('a dog')[0].lemma == 'dog'; "

@@ -1,7 +1,5 @@
 """The words that detected objects raise and lower."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,7 @@ from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.detection.detections import ClassScores
-from smart_caption_ros.grounding import CoverageError, NounCoverage, ObjectsGuide, guide_words
+from smart_caption_ros.grounding import CoverageError, ObjectsGuide, guide_words
 from smart_caption_ros.grounding.nouns import NounFinder
 from smart_caption_ros.grounding.objects_guide import NEUTRAL_SCORE
 
@@ -25,16 +23,16 @@ HALFWAY = NEUTRAL_SCORE + (1 - NEUTRAL_SCORE) / 4
 
 
 @pytest.fixture(scope="module")
-def finder(coverage: NounCoverage) -> NounFinder:
+def finder(coverage):
     return coverage.finder
 
 
 @pytest.fixture(scope="module")
-def guide(finder: NounFinder) -> ObjectsGuide:
+def guide(finder):
     return ObjectsGuide(STRENGTH, finder)
 
 
-def biases(guide: ObjectsGuide, complete: bool = False, **scores: float) -> dict[str, float]:
+def biases(guide, complete=False, **scores):
     """The words with a bias, and their biases."""
     named = {name.replace("_", " "): score for name, score in scores.items()}
     made = guide.word_biases(ClassScores(named, complete), VOCABULARY)
@@ -43,25 +41,25 @@ def biases(guide: ObjectsGuide, complete: bool = False, **scores: float) -> dict
     return {VOCABULARY.words[i]: round(float(made.bias[0, i]), 3) for i in made.bias[0].nonzero()[0]}
 
 
-def every_class(**scores: float) -> dict[str, float]:
+def every_class(**scores):
     """Scores of COCO's classes, 0 where none is given."""
     return {name: scores.get(name.replace(" ", "_"), 0.0) for name in COCO_CLASSES}
 
 
-def test_the_words_of_a_found_class_are_raised_in_both_numbers_and_no_other(guide: ObjectsGuide) -> None:
+def test_the_words_of_a_found_class_are_raised_in_both_numbers_and_no_other(guide):
     said = biases(guide, giraffe=HALFWAY)
     assert said.keys() == {"giraffe", "giraffes", "animal"}
     assert said["giraffe"] == said["giraffes"] == pytest.approx(STRENGTH / 2, abs=1e-3)
     assert 0 < said["animal"] < STRENGTH / 10  # it names many classes
 
 
-def test_a_higher_score_raises_more_and_the_neutral_score_does_nothing(guide: ObjectsGuide) -> None:
+def test_a_higher_score_raises_more_and_the_neutral_score_does_nothing(guide):
     raised = [biases(guide, dog=score).get("dog", 0.0) for score in (0.0, NEUTRAL_SCORE, 0.21, 0.5, 1.0)]
     assert raised[:2] == [0, 0]
     assert 0 < raised[2] < raised[3] < raised[4] == STRENGTH
 
 
-def test_words_of_classes_with_low_scores_are_lowered_where_all_scores_are_known(guide: ObjectsGuide) -> None:
+def test_words_of_classes_with_low_scores_are_lowered_where_all_scores_are_known(guide):
     said = biases(guide, complete=True, **every_class(giraffe=0.9, cat=NEUTRAL_SCORE / 2, dog=NEUTRAL_SCORE))
     assert said["zebra"] == said["table"] == said["sofa"] == -STRENGTH
     assert said["cat"] == -STRENGTH / 2
@@ -69,12 +67,12 @@ def test_words_of_classes_with_low_scores_are_lowered_where_all_scores_are_known
     assert not {"dog", "puppy", "grass", "robot", "a"} & said.keys()
 
 
-def test_no_word_is_lowered_of_which_a_class_was_not_looked_for(guide: ObjectsGuide) -> None:
+def test_no_word_is_lowered_of_which_a_class_was_not_looked_for(guide):
     said = biases(guide, complete=True, dog=0.0, robot=0.0)
     assert said == dict.fromkeys(("dog", "dogs", "puppy", "robot", "robots"), -STRENGTH)
 
 
-def test_the_words_of_a_class_are_one_group(guide: ObjectsGuide) -> None:
+def test_the_words_of_a_class_are_one_group(guide):
     made = guide.word_biases(ClassScores(every_class(giraffe=0.9, couch=0.8) | {"robot": 0.7}, True), VOCABULARY)
     group = dict(zip(VOCABULARY.words, made.groups[0].tolist(), strict=True))
     assert group["giraffe"] == group["giraffes"] == group["animal"] != group["sofa"] > 0
@@ -83,7 +81,7 @@ def test_the_words_of_a_class_are_one_group(guide: ObjectsGuide) -> None:
     assert group["grass"] == 0
 
 
-def test_the_same_guide_serves_another_vocabulary(guide: ObjectsGuide) -> None:
+def test_the_same_guide_serves_another_vocabulary(guide):
     assert biases(guide, dog=1.0)["dog"] == STRENGTH
     other = Vocabulary((*SPECIAL, "cat", "dog"))
     made = guide.word_biases(ClassScores({"dog": 1.0}, complete=False), other)
@@ -91,21 +89,19 @@ def test_the_same_guide_serves_another_vocabulary(guide: ObjectsGuide) -> None:
 
 
 @given(scores=st.dictionaries(st.sampled_from(COCO_CLASSES), st.floats(0, 1)), complete=st.booleans())
-def test_biases_lie_between_the_lowest_and_the_strength(
-    guide: ObjectsGuide, scores: dict[str, float], complete: bool
-) -> None:
+def test_biases_lie_between_the_lowest_and_the_strength(guide, scores, complete):
     made = guide.word_biases(ClassScores(scores, complete), VOCABULARY)
     assert (-STRENGTH if complete else 0) <= made.bias.min() <= made.bias.max() <= STRENGTH
     assert ((made.groups > 0) == (made.bias != 0)).all()
 
 
 @pytest.mark.parametrize("strength", [-1.0, float("inf"), float("nan")])
-def test_a_strength_out_of_range_is_refused(strength: float, finder: NounFinder) -> None:
+def test_a_strength_out_of_range_is_refused(strength, finder):
     with pytest.raises(ValueError, match="strength must be 0 or more"):
         ObjectsGuide(strength, finder)
 
 
-def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle: Path) -> None:
+def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle):
     captioner = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu")
     assert captioner.guide is None
     assert guide_words(captioner) is captioner
@@ -114,9 +110,7 @@ def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle: Pat
     assert captioner.guide is None
 
 
-def test_auto_leaves_a_captioner_as_it_is_that_has_no_detector_or_takes_no_guide(
-    detecting_bundle: Path, tiny_bundle: Path
-) -> None:
+def test_auto_leaves_a_captioner_as_it_is_that_has_no_detector_or_takes_no_guide(detecting_bundle, tiny_bundle):
     without_detector = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", detector="none")
     assert guide_words(without_detector).guide is None
     without_inputs = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu")
@@ -127,12 +121,10 @@ def test_auto_leaves_a_captioner_as_it_is_that_has_no_detector_or_takes_no_guide
         guide_words(without_inputs, "loud")
 
 
-def test_auto_leaves_a_captioner_as_it_is_where_spacy_is_missing(
-    detecting_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_leaves_a_captioner_as_it_is_where_spacy_is_missing(detecting_bundle, monkeypatch):
     captioner = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu")
 
-    def fail() -> NounFinder:
+    def fail():
         raise CoverageError("spaCy is missing")
 
     monkeypatch.setattr(NounFinder, "load", staticmethod(fail))

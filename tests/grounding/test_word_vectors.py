@@ -1,7 +1,5 @@
 """Word vectors: the table that ships, GloVe text files, and what is refused."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,20 +9,20 @@ from smart_caption_ros.grounding.word_vectors import write_table
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """The folder of conversions, in an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "smart_caption_ros" / "word_vectors"
 
 
-def cosine(vectors: WordVectors, a: str, b: str) -> float:
+def cosine(vectors, a, b):
     x, y = (vectors.mean(words.split()) for words in (a, b))
     assert x is not None
     assert y is not None
     return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
 
 
-def test_the_table_that_ships_knows_objects_and_their_likeness() -> None:
+def test_the_table_that_ships_knows_objects_and_their_likeness():
     vectors = WordVectors.load()
     assert vectors.dimension == 50
     assert cosine(vectors, "sofa", "couch") > cosine(vectors, "sofa", "bottle")
@@ -32,7 +30,7 @@ def test_the_table_that_ships_knows_objects_and_their_likeness() -> None:
         assert vectors.mean(name.split()) is not None, name
 
 
-def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_vectors: Path, cache: Path) -> None:
+def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_vectors, cache):
     first = WordVectors.load(example_vectors)
     before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
     second = WordVectors.load(example_vectors)
@@ -45,14 +43,14 @@ def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_
         np.testing.assert_array_equal(vectors.mean(["dining", "table"]), np.float32([0.8, 0.6]))
 
 
-def test_a_changed_text_file_is_converted_again(example_vectors: Path) -> None:
+def test_a_changed_text_file_is_converted_again(example_vectors):
     WordVectors.load(example_vectors)
     example_vectors.write_text("chair 1 2 3\n")
     vectors = WordVectors.load(example_vectors)
     assert (len(vectors), vectors.dimension, "cup" in vectors) == (1, 3, False)
 
 
-def test_a_cache_that_cannot_be_written_is_named(example_vectors: Path, cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_named(example_vectors, cache):
     cache.parent.mkdir(parents=True)
     cache.write_text("a file where the folder should be")
     with pytest.raises(CoverageError, match=r"cannot be kept in .*word_vectors"):
@@ -71,7 +69,7 @@ def test_a_cache_that_cannot_be_written_is_named(example_vectors: Path, cache: P
     ],
     ids=["word2vec header", "word with a space", "repeated word", "line ends", "mark", "mark before the header"],
 )
-def test_files_are_read_as_they_are_found(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_files_are_read_as_they_are_found(tmp_path, text, words):
     (tmp_path / "v.txt").write_bytes(text.encode())
     vectors = WordVectors.load(tmp_path / "v.txt")
     assert (len(vectors), vectors.dimension) == (len(words), 3)
@@ -91,7 +89,7 @@ def test_files_are_read_as_they_are_found(tmp_path: Path, text: str, words: list
         (b"\x89PNG\r\n\x1a\n\x00", "line 1: expected"),
     ],
 )
-def test_what_is_no_glove_file_is_refused_with_the_line(tmp_path: Path, text: bytes, complaint: str) -> None:
+def test_what_is_no_glove_file_is_refused_with_the_line(tmp_path, text, complaint):
     path = tmp_path / "v.txt"
     path.write_bytes(text)
     with pytest.raises(CoverageError, match=complaint):
@@ -99,7 +97,7 @@ def test_what_is_no_glove_file_is_refused_with_the_line(tmp_path: Path, text: by
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "v.txt"]
 
 
-def test_a_missing_file_and_a_damaged_table_are_refused(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_damaged_table_are_refused(tmp_path):
     with pytest.raises(CoverageError, match="no such file of word vectors"):
         WordVectors.load(tmp_path / "nowhere.txt")
     path = tmp_path / "table.npz"

@@ -13,8 +13,6 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
-from typing import Any
 
 CLI = "from smart_caption_ros.cli import main; main()"
 
@@ -22,7 +20,7 @@ CLI = "from smart_caption_ros.cli import main; main()"
 class TerminalProcess:
     """Runs `python -c CODE ARGUMENTS...` on a pseudo-terminal of xterm's kind."""
 
-    def __init__(self, code: str, *arguments: str, size: tuple[int, int] = (80, 24), **environment: str) -> None:
+    def __init__(self, code, *arguments, size=(80, 24), **environment):
         self._master, self._slave = pty.openpty()
         self.size = size
         self.resize(size)
@@ -38,38 +36,38 @@ class TerminalProcess:
             env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **environment},
         )
 
-    def __enter__(self) -> TerminalProcess:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
         self.hang_up()
         os.close(self._slave)
 
-    def resize(self, size: tuple[int, int]) -> None:
+    def resize(self, size):
         """Give the window another size, width and height; the kernel sends SIGWINCH."""
         self.size = size
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
-    def type(self, keys: bytes) -> None:
+    def type(self, keys):
         """Press keys."""
         os.write(self._master, keys)
 
-    def hang_up(self) -> None:
+    def hang_up(self):
         """Close the window."""
         if self._master >= 0:
             os.close(self._master)
             self._master = -1
 
     @property
-    def settings_now(self) -> list[Any]:
+    def settings_now(self):
         """The settings of the terminal, to be compared with `settings`."""
         return termios.tcgetattr(self._slave)
 
     @property
-    def screen(self) -> str:
+    def screen(self):
         """What a person sees: the last drawing on the alternate screen, or nothing outside of it."""
         _, entered, shown = self.received.rpartition("\x1b[?1049h")
         if not entered or "\x1b[?1049l" in shown:
@@ -78,20 +76,20 @@ class TerminalProcess:
         whole = [drawing for drawing in drawings if drawing.count("\n") >= self.size[1] - 1]
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", whole[-1]).replace("\r", "") if whole else ""
 
-    def wait_for(self, condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
+    def wait_for(self, condition, timeout_s=60.0):
         """Read until a condition holds."""
         end_s = time.monotonic() + timeout_s
         while not condition():
             assert time.monotonic() < end_s, f"status {self.process.poll()}, screen:\n{self.screen}\n{self.received!r}"
             self._read(0.1)
 
-    def wait(self, timeout_s: float = 30.0) -> int:
+    def wait(self, timeout_s=30.0):
         """Read until the process ends, and return its exit status."""
         self.wait_for(lambda: self.process.poll() is not None, timeout_s)
         self._read(0.0)
         return self.process.wait()
 
-    def _read(self, timeout_s: float) -> None:
+    def _read(self, timeout_s):
         if self._master < 0:
             time.sleep(timeout_s)
         elif select.select([self._master], [], [], timeout_s)[0]:

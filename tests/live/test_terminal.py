@@ -15,7 +15,7 @@ from rich.console import Console
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, Health
-from smart_caption_ros.live.terminal import RepeatedLine, add_line, caption_line, view
+from smart_caption_ros.live.terminal import add_line, caption_line, view
 from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, LazyImage
 
 MEASURED, UNKNOWN = CoverageReason.NONE, CoverageReason.DISABLED
@@ -23,7 +23,7 @@ BOX = (0.0, 0.0, 10.0, 10.0)
 ATTACK = "\x1b]0;title\x07\x1b[2J\x9b5A\r\n\tcup\u202e\u2028 \x00"
 
 
-def caption(text: str = "the dog 's red cup on a table", camera: str = "front", **fields: object) -> CaptionRecord:
+def caption(text="the dog 's red cup on a table", camera="front", **fields):
     """The dog is supported, and the cup, a noun of two words, is not."""
     words = text.split()
     objects = (DetectedObject("dog", 1, 0.91, BOX), DetectedObject("chair", 2, 0.5, BOX))
@@ -42,31 +42,31 @@ def caption(text: str = "the dog 's red cup on a table", camera: str = "front", 
         coverage_reason=MEASURED,
         age_at_start_s=0.029,
     )
-    return replace(live, **fields)  # type: ignore[arg-type]
+    return replace(live, **fields)
 
 
 class Feed(CaptionFeed):
     description, waiting_for = "domain 7", (f"a publisher of /caption{ATTACK}",)
 
 
-def lines_of(*items: CaptionRecord | FeedEvent) -> deque[RepeatedLine]:
-    lines: deque[RepeatedLine] = deque()
+def lines_of(*items):
+    lines = deque()
     for item in items:
         add_line(lines, item)
     return lines
 
 
-def shown(*items: CaptionRecord | FeedEvent, width: int = 80, height: int = 24, feed: CaptionFeed | None = None) -> str:
+def shown(*items, width=80, height=24, feed=None):
     feed = feed or Feed()
     for item in items:
         if isinstance(item, CaptionRecord):
             feed.add(item)
     console = Console(file=io.StringIO(), width=width, height=height)
     console.print(view(feed, lines_of(*items)))
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return console.file.getvalue()
 
 
-def test_cameras_the_newest_caption_and_the_lines_before_it_are_shown() -> None:
+def test_cameras_the_newest_caption_and_the_lines_before_it_are_shown():
     page = shown(caption(dropped=12), caption("a floor", "rear", grounding=None, coverage_reason=UNKNOWN), caption())
     lines = page.splitlines()
     assert lines[0].startswith("smart-caption watch ")
@@ -82,16 +82,14 @@ def test_cameras_the_newest_caption_and_the_lines_before_it_are_shown() -> None:
     assert "objects: not known" in shown(caption(coverage_reason=UNKNOWN))
 
 
-def test_without_captions_the_view_says_what_it_waits_for() -> None:
+def test_without_captions_the_view_says_what_it_waits_for():
     assert "No caption yet. Waiting for:\n  a publisher of /caption\\x1b]0;title" in shown()
 
 
 @settings(max_examples=30)
 @given(st.integers(1, 120), st.text(max_size=60), st.text(min_size=1, max_size=30), st.integers(0, 5))
-def test_nothing_from_outside_moves_the_cursor(width: int, text: str, camera: str, cameras: int) -> None:
-    items: list[CaptionRecord | FeedEvent] = [
-        caption(f"{text} {ATTACK}", f"{camera}{number}", coverage_message=text) for number in range(cameras)
-    ]
+def test_nothing_from_outside_moves_the_cursor(width, text, camera, cameras):
+    items = [caption(f"{text} {ATTACK}", f"{camera}{number}", coverage_message=text) for number in range(cameras)]
     items.append(FeedEvent(EventKind.ERROR, f"{text}{ATTACK}", camera))
     items.append(caption("", camera, status=CaptionStatus.ERROR, status_message=ATTACK + text))
     for page in [
@@ -101,7 +99,7 @@ def test_nothing_from_outside_moves_the_cursor(width: int, text: str, camera: st
         assert all(character.isprintable() for line in page.split("\n") for character in line)
 
 
-def test_marks_are_there_without_colours() -> None:
+def test_marks_are_there_without_colours():
     assert "the +dog's ?red cup" in caption_line(caption())
     assert caption_line(caption()).endswith(
         "(confidence 0.76  calibrated 0.62  coverage 0.50  support 0.25  age 85 ms  work 55 ms)"
@@ -109,7 +107,7 @@ def test_marks_are_there_without_colours() -> None:
     assert "the dog's red cup" in caption_line(caption(coverage_reason=UNKNOWN))
 
 
-def test_texts_of_a_stranger_are_bounded() -> None:
+def test_texts_of_a_stranger_are_bounded():
     live = caption("x" * 10**6)
     assert len(caption_line(live)) < 500
     made = replace(live.caption, words=(), text="y " * 10**6, objects=live.caption.objects * 9999)
@@ -117,9 +115,9 @@ def test_texts_of_a_stranger_are_bounded() -> None:
     assert "and 19968 more" in shown(replace(live, caption=made), width=200)
 
 
-def test_captions_of_a_camera_that_say_the_same_are_one_line_with_their_number() -> None:
+def test_captions_of_a_camera_that_say_the_same_are_one_line_with_their_number():
     image = LazyImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
-    items: list[CaptionRecord | FeedEvent] = []
+    items = []
     for second in range(9):
         reason = MEASURED if second < 8 else UNKNOWN
         items += [caption("a cup", image=image), caption("a floor", "rear", coverage_reason=reason)]
@@ -142,7 +140,7 @@ def test_captions_of_a_camera_that_say_the_same_are_one_line_with_their_number()
         (Health.UNKNOWN, True, "2 lost here"),
     ],
 )
-def test_health_losses_and_a_camera_that_is_gone_are_shown(health: Health, online: bool, expected: str) -> None:
+def test_health_losses_and_a_camera_that_is_gone_are_shown(health, online, expected):
     feed = Feed(capacity=1)
     for _ in range(3):
         feed.add(caption())

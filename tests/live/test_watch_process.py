@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from pathlib import Path
 
 import cv2
 import pytest
@@ -34,7 +33,7 @@ sys.exit(status)
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def pictures(tmp_path):
     folder = tmp_path / "kitchen"
     folder.mkdir()
     for number in range(3):
@@ -42,7 +41,7 @@ def pictures(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_watched_and_the_window_resized(pictures: Path, tiny_bundle: Path) -> None:
+def test_a_folder_is_watched_and_the_window_resized(pictures, tiny_bundle):
     arguments = ("watch", "--source", str(pictures), "--bundle", str(tiny_bundle), "--interval", "0.2", "--loop")
     with TerminalProcess(CLI, *arguments) as terminal:
         terminal.wait_for(lambda: "kitchen w" in terminal.screen)
@@ -50,7 +49,7 @@ def test_a_folder_is_watched_and_the_window_resized(pictures: Path, tiny_bundle:
         assert "folder" in lines[0]
         assert lines[2].startswith("kitchen ")
 
-        def has_size(width: int, height: int) -> bool:
+        def has_size(width, height):
             return [len(line) for line in terminal.screen.split("\n")] == [width] * height
 
         for size in ((50, 12), (20, 4), (1, 1)):
@@ -61,7 +60,7 @@ def test_a_folder_is_watched_and_the_window_resized(pictures: Path, tiny_bundle:
         assert terminal.settings_now == terminal.settings
 
 
-def test_the_terminal_is_restored_however_the_view_ends() -> None:
+def test_the_terminal_is_restored_however_the_view_ends():
     with contextlib.ExitStack() as stack:
         # All at once: starting them takes most of the time.
         started = [
@@ -89,7 +88,7 @@ def test_the_terminal_is_restored_however_the_view_ends() -> None:
 
 
 @pytest.mark.needs_ros
-def test_captions_of_a_publisher_are_shown_and_what_is_awaited_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_of_a_publisher_are_shown_and_what_is_awaited_before(monkeypatch):
     import rclpy
     from rclpy.context import Context
     from rclpy.node import Node
@@ -115,7 +114,7 @@ def test_captions_of_a_publisher_are_shown_and_what_is_awaited_before(monkeypatc
                 format_version=1, text=" ".join(words), camera="front", words=[CaptionWord(text=word) for word in words]
             )
 
-            def is_shown() -> bool:
+            def is_shown():
                 publisher.publish(message)
                 return "a \\x1b[2Jcup" in terminal.screen
 

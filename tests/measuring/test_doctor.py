@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,17 +22,17 @@ SHARED_MEMORY = """<profiles xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_
 
 
 @pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _plain_environment(monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
-def by_name(checks: list[Check]) -> dict[str, Check]:
+def by_name(checks):
     return {check.name: check for check in checks}
 
 
 @pytest.fixture(scope="module")
-def all_checks() -> dict[str, Check]:
+def all_checks():
     """The result of all checks on this machine, in an environment without the variables above."""
     with pytest.MonkeyPatch.context() as patch:
         for name in VARIABLES:
@@ -41,11 +40,11 @@ def all_checks() -> dict[str, Check]:
         return by_name(run_checks())
 
 
-def pretend_ros(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> None:
+def pretend_ros(monkeypatch, *, installed):
     monkeypatch.setattr(doctor, "find_spec", lambda name: object() if installed else None)
 
 
-def test_everything_that_the_tests_need_is_found_to_work(all_checks: dict[str, Check]) -> None:
+def test_everything_that_the_tests_need_is_found_to_work(all_checks):
     checks = all_checks
     for name in ("Python", "smart_caption_ros", "numpy", "OpenCV", "Pillow", "ONNX Runtime"):
         assert checks[name].status is Status.OK
@@ -55,7 +54,7 @@ def test_everything_that_the_tests_need_is_found_to_work(all_checks: dict[str, C
     assert checks["captioning"].status is Status.OK, checks["captioning"].found
 
 
-def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     checks = by_name(doctor._check_libraries())
@@ -67,13 +66,13 @@ def test_a_missing_library_is_broken_and_an_optional_one_absent(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("other", "status"), [(True, Status.ABSENT), (False, Status.BROKEN)])
-def test_one_working_engine_is_enough(monkeypatch: pytest.MonkeyPatch, other: bool, status: Status) -> None:
+def test_one_working_engine_is_enough(monkeypatch, other, status):
     reports = [EngineReport("fast", False, "no GPU", "buy one"), EngineReport("slow", other, "x", "")]
     monkeypatch.setattr("smart_caption_ros.engines.available_engines", lambda: reports)
     assert by_name(doctor._check_engines())["engine fast"] == Check("engine fast", status, "no GPU", "buy one")
 
 
-def test_bundles_are_found_with_what_they_need(tmp_path: Path) -> None:
+def test_bundles_are_found_with_what_they_need(tmp_path):
     tiny = Path(__file__).resolve().parents[1] / "bundles" / "tiny"
     shutil.copytree(tiny, tmp_path / "bundles" / "good")
     shutil.copytree(tiny, tmp_path / "bad")
@@ -88,7 +87,7 @@ def test_bundles_are_found_with_what_they_need(tmp_path: Path) -> None:
     assert "vocabulary.txt" in checks["bundle bad"].found
 
 
-def test_without_ros_the_rest_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ros_the_rest_is_healthy(monkeypatch):
     pretend_ros(monkeypatch, installed=False)
     checks = by_name(run_checks())
     assert checks["rclpy"].status is Status.ABSENT
@@ -98,7 +97,7 @@ def test_without_ros_the_rest_is_healthy(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.needs_ros
-def test_with_ros_a_node_is_made_and_a_message_published(all_checks: dict[str, Check]) -> None:
+def test_with_ros_a_node_is_made_and_a_message_published(all_checks):
     checks = all_checks
     assert checks["rclpy"].status is Status.OK
     assert checks["middleware"].status is Status.OK, checks["middleware"].found
@@ -106,7 +105,7 @@ def test_with_ros_a_node_is_made_and_a_message_published(all_checks: dict[str, C
 
 
 @pytest.mark.needs_ros
-def test_a_middleware_that_ends_the_process_is_survived_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_middleware_that_ends_the_process_is_survived_and_named(monkeypatch):
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_nonsense_cpp")
     check = by_name(doctor._check_ros())["middleware"]
     assert check.status is Status.BROKEN
@@ -123,9 +122,7 @@ def test_a_middleware_that_ends_the_process_is_survived_and_named(monkeypatch: p
         ("<profiles", Status.BROKEN, "cannot be read"),
     ],
 )
-def test_the_fast_dds_profile_is_looked_into(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, status: Status, found: str
-) -> None:
+def test_the_fast_dds_profile_is_looked_into(monkeypatch, tmp_path, content, status, found):
     pretend_ros(monkeypatch, installed=True)
     path = tmp_path / "profile.xml"
     if content is not None:
@@ -141,9 +138,7 @@ def test_the_fast_dds_profile_is_looked_into(
     ("variable", "found"),
     [(None, "is not set"), ("FASTDDS_DEFAULT_PROFILES_FILE", "ROS 2 Jazzy reads FASTRTPS_DEFAULT_PROFILES_FILE")],
 )
-def test_a_profile_that_is_not_set_is_a_warning_with_the_line_that_sets_it(
-    monkeypatch: pytest.MonkeyPatch, variable: str | None, found: str
-) -> None:
+def test_a_profile_that_is_not_set_is_a_warning_with_the_line_that_sets_it(monkeypatch, variable, found):
     pretend_ros(monkeypatch, installed=True)
     if variable:
         monkeypatch.setenv(variable, "profile.xml")
@@ -156,10 +151,8 @@ def test_a_profile_that_is_not_set_is_a_warning_with_the_line_that_sets_it(
 
 
 @pytest.mark.parametrize(("status", "exit_code"), [("ok", 0), ("absent", 0), ("warning", 0), ("broken", 1)])
-def test_the_exit_status_is_1_where_something_is_broken(
-    monkeypatch: pytest.MonkeyPatch, status: str, exit_code: int
-) -> None:
-    def run_checks(on_check: Any) -> list[Check]:
+def test_the_exit_status_is_1_where_something_is_broken(monkeypatch, status, exit_code):
+    def run_checks(on_check):
         on_check("something")
         return [Check("this", Status.OK, "fine"), Check("that", Status(status), "so so", "do something")]
 

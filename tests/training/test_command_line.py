@@ -85,3 +85,26 @@ def test_a_list_option_takes_several_values_or_is_repeated(
 ) -> None:
     assert run(monkeypatch, "good", *given, "--threads", "2") == 0
     assert capsys.readouterr().out == "good ['a', 'b'] 2\n"
+
+
+def test_an_output_that_is_an_input_is_refused_before_any_work(monkeypatch, capsys, tmp_path):
+    (tmp_path / "results.json").write_text("captions")
+    (tmp_path / "link.json").symlink_to("results.json")
+    options = ("--bundle", str(tmp_path / "results.json"), "-o", str(tmp_path / "link.json"))
+    assert run(monkeypatch, "good", *options) == 2
+    out, error = capsys.readouterr()
+    assert (out, error.count("\n")) == ("", 1)
+    assert "link.json is also an input" in error
+    assert (tmp_path / "results.json").read_text() == "captions"
+
+
+def test_a_bundle_that_holds_an_input_is_not_replaced(monkeypatch, capsys, tmp_path):
+    def export(
+        checkpoint: Annotated[str, typer.Argument()], bundle: Annotated[Path, typer.Argument()], replace: bool = False
+    ) -> None:
+        raise AssertionError
+
+    (tmp_path / "best.safetensors").touch()
+    monkeypatch.setattr(sys, "argv", ["export", str(tmp_path / "best.safetensors"), str(tmp_path), "--replace"])
+    assert run_command(export, "export", ()) == 2
+    assert "holds an input" in capsys.readouterr().err

@@ -6,24 +6,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from smart_caption_ros.viewing import ContactSheet, contact_sheet
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (250, 250, 0), (0, 250, 250)]
 
 
-def plain(number: int, height: int, width: int) -> NDArray[np.uint8]:
+def plain(number, height, width):
     return np.full((height, width, 3), COLOURS[number], np.uint8)
 
 
-def extent(sheet: NDArray[np.uint8], number: int) -> tuple[int, int, int, int]:
+def extent(sheet, number):
     """Left, top, right, bottom of the pixels of a picture."""
     rows, columns = np.nonzero((sheet == COLOURS[number]).all(axis=2))
     return int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1
 
 
-def test_pictures_of_one_size_lie_in_order_on_a_grid() -> None:
+def test_pictures_of_one_size_lie_in_order_on_a_grid():
     sheet = contact_sheet([plain(number, 60, 100) for number in range(5)])
     boxes = [extent(sheet, number) for number in range(5)]
     assert sheet.shape == (2 * (60 + 12) + 12, 3 * (100 + 12) + 12, 3)
@@ -36,9 +35,7 @@ def test_pictures_of_one_size_lie_in_order_on_a_grid() -> None:
     sizes=st.lists(st.tuples(st.integers(20, 200), st.integers(20, 200)), min_size=1, max_size=5),
     columns=st.one_of(st.none(), st.integers(1, 6)),
 )
-def test_every_picture_is_shown_in_its_proportions_inside_the_margins(
-    sizes: list[tuple[int, int]], columns: int | None
-) -> None:
+def test_every_picture_is_shown_in_its_proportions_inside_the_margins(sizes, columns):
     sheet = contact_sheet([plain(number, *size) for number, size in enumerate(sizes)], columns)
     for number, (height, width) in enumerate(sizes):
         left, top, right, bottom = extent(sheet, number)
@@ -50,7 +47,7 @@ def test_every_picture_is_shown_in_its_proportions_inside_the_margins(
         assert abs((right - left) - (bottom - top) * width / height) <= 1 + 0.5 * width / height + 1e-9
 
 
-def test_nothing_to_show_is_refused() -> None:
+def test_nothing_to_show_is_refused():
     with pytest.raises(ValueError, match="at least one picture"):
         contact_sheet([])
     with pytest.raises(ValueError, match="at least one column, not 0"):
@@ -59,7 +56,7 @@ def test_nothing_to_show_is_refused() -> None:
         contact_sheet([np.zeros((4, 4), np.uint8)])
 
 
-def test_a_sheet_of_few_pictures_has_them_all_in_the_order_of_their_numbers() -> None:
+def test_a_sheet_of_few_pictures_has_them_all_in_the_order_of_their_numbers():
     sheet = ContactSheet(limit=4, columns=4)
     for index in (1, 0, 2):
         sheet.add(index, np.full((40, 40, 3), 60 + 40 * index, np.uint8))
@@ -69,7 +66,7 @@ def test_a_sheet_of_few_pictures_has_them_all_in_the_order_of_their_numbers() ->
 
 
 @pytest.mark.parametrize("count", [16, 17, 31, 32, 33, 1000])
-def test_of_many_pictures_a_sheet_keeps_an_even_choice_that_is_never_more_than_its_limit(count: int) -> None:
+def test_of_many_pictures_a_sheet_keeps_an_even_choice_that_is_never_more_than_its_limit(count):
     sheet = ContactSheet(limit=16)
     for index in range(count):
         sheet.add(index, np.full((8, 8, 3), index % 251, np.uint8))
@@ -79,7 +76,7 @@ def test_of_many_pictures_a_sheet_keeps_an_even_choice_that_is_never_more_than_i
     assert len(sheet) == len(range(0, count, step))
 
 
-def test_a_sheet_keeps_large_pictures_small() -> None:
+def test_a_sheet_keeps_large_pictures_small():
     sheet = ContactSheet(limit=2)
     sheet.add(0, np.zeros((4000, 3000, 3), np.uint8))
     assert max(sheet.picture().shape) <= 960 + 2 * 12

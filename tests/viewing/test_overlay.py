@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.viewing import draw_overlay
@@ -18,9 +16,7 @@ from smart_caption_ros.viewing import draw_overlay
 Box = tuple[float, float, float, float]
 
 
-def caption(
-    words: list[tuple[str, float, Box]], objects: list[tuple[str, float, Box]] | None = None, **fields: Any
-) -> SimpleNamespace:
+def caption(words, objects=None, **fields):
     """A caption of (text, probability, box) words and (class, score, box) objects."""
     log_probabilities = [math.log(probability) for _, probability, _ in words]
     score = sum(log_probabilities)
@@ -44,27 +40,27 @@ def caption(
     return SimpleNamespace(**{**standard, **fields})
 
 
-def noise(height: int, width: int) -> NDArray[np.uint8]:
+def noise(height, width):
     return np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
-def dog_on_grass(width: int, height: int, **fields: Any) -> SimpleNamespace:
-    left: Box = (0.1 * width, 0.4 * height, 0.3 * width, 0.6 * height)
-    right: Box = (0.6 * width, 0.7 * height, 0.9 * width, 0.9 * height)
+def dog_on_grass(width, height, **fields):
+    left = (0.1 * width, 0.4 * height, 0.3 * width, 0.6 * height)
+    right = (0.6 * width, 0.7 * height, 0.9 * width, 0.9 * height)
     return caption([("a", 0.9, left), ("dog", 0.8, left), ("on", 0.5, right), ("grass", 0.1, right)], **fields)
 
 
-def strip_of(overlay: NDArray[np.uint8], image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def strip_of(overlay, image_bgr):
     return overlay[image_bgr.shape[0] :]
 
 
-def differing(overlay: NDArray[np.uint8], image_bgr: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def differing(overlay, image_bgr):
     """HxW: where the frame was drawn upon."""
     height, width = image_bgr.shape[:2]
     return (overlay[:height, :width] != image_bgr).any(axis=2)
 
 
-def test_the_frame_is_untouched_but_for_the_boxes_and_their_labels() -> None:
+def test_the_frame_is_untouched_but_for_the_boxes_and_their_labels():
     image_bgr = noise(480, 640)
     before = image_bgr.copy()
     overlay = draw_overlay(image_bgr, dog_on_grass(640, 480))
@@ -78,32 +74,32 @@ def test_the_frame_is_untouched_but_for_the_boxes_and_their_labels() -> None:
     assert not drawn[200:280, 72:184].any()  # the inside of the dog's box
 
 
-def test_a_box_is_drawn_in_the_colour_of_its_word_in_the_strip() -> None:
+def test_a_box_is_drawn_in_the_colour_of_its_word_in_the_strip():
     image_bgr = np.zeros((480, 640, 3), np.uint8)
-    box: Box = (64, 192, 192, 288)
+    box = (64, 192, 192, 288)
     overlay = draw_overlay(image_bgr, caption([("dog", 1.0, box)]))
     colour = overlay[240, 66]  # on the left edge of the box
     assert colour.max() > 150
     assert (strip_of(overlay, image_bgr) == colour).all(axis=2).sum() > 20
 
 
-def grounding(*nouns: tuple[str, int, int | None], coverage: float | None = 0.5) -> SimpleNamespace:
+def grounding(*nouns, coverage=0.5):
     """Nouns of (text, word index, object index)."""
     return SimpleNamespace(
         nouns=tuple(SimpleNamespace(text=t, word_index=w, object_index=o) for t, w, o in nouns), coverage=coverage
     )
 
 
-def sentence(*objects: tuple[str, float, Box]) -> SimpleNamespace:
-    whole: Box = (0, 0, 9, 9)
+def sentence(*objects):
+    whole = (0, 0, 9, 9)
     return caption([(word, 1.0, whole) for word in ["a", "dog", "near", "a", "dining", "table"]], list(objects))
 
 
-def colourful(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def colourful(pixels):
     return np.asarray(pixels.max(axis=-1).astype(int) - pixels.min(axis=-1) > 60)
 
 
-def test_a_named_object_is_framed_in_the_colour_in_which_its_noun_is_underlined() -> None:
+def test_a_named_object_is_framed_in_the_colour_in_which_its_noun_is_underlined():
     image_bgr = np.zeros((480, 640, 3), np.uint8)
     spoken = sentence(("dining table", 0.9, (300, 100, 600, 400)), ("dog", 0.8, (50, 200, 200, 400)))
     overlay = draw_overlay(image_bgr, spoken, None, grounding(("dog", 1, 1), ("dining table", 4, 0)))
@@ -119,7 +115,7 @@ def test_a_named_object_is_framed_in_the_colour_in_which_its_noun_is_underlined(
     assert lines["table"] > 2 * lines["dog"], "one line under both words"
 
 
-def test_all_objects_of_a_named_class_have_its_colour_and_the_others_are_grey() -> None:
+def test_all_objects_of_a_named_class_have_its_colour_and_the_others_are_grey():
     image_bgr = np.zeros((480, 640, 3), np.uint8)
     spoken = sentence(
         ("dog", 0.9, (50, 100, 150, 200)), ("dog", 0.5, (250, 100, 350, 200)), ("oven", 0.9, (450, 100, 550, 200))
@@ -131,7 +127,7 @@ def test_all_objects_of_a_named_class_have_its_colour_and_the_others_are_grey() 
     assert not colourful(overlay[60:300, 400:600]).any()
 
 
-def test_without_objects_the_words_show_where_they_looked() -> None:
+def test_without_objects_the_words_show_where_they_looked():
     image_bgr = noise(480, 640)
     spoken = dog_on_grass(640, 480)
     np.testing.assert_array_equal(
@@ -140,7 +136,7 @@ def test_without_objects_the_words_show_where_they_looked() -> None:
     )
 
 
-def test_the_line_on_top_of_the_strip_is_as_long_as_the_confidence() -> None:
+def test_the_line_on_top_of_the_strip_is_as_long_as_the_confidence():
     image_bgr = np.zeros((480, 640, 3), np.uint8)
     for confidence in (0.0, 0.25, 0.75, 1.0):
         overlay = draw_overlay(image_bgr, dog_on_grass(640, 480, confidence=confidence))
@@ -148,29 +144,29 @@ def test_the_line_on_top_of_the_strip_is_as_long_as_the_confidence() -> None:
         assert (line.max(axis=1) - line.min(axis=1) > 60).sum() == round(640 * confidence)
 
 
-def test_a_clitic_is_set_without_a_space_before_it() -> None:
+def test_a_clitic_is_set_without_a_space_before_it():
     image_bgr = noise(240, 320)
-    box: Box = (0, 0, 32, 32)
+    box = (0, 0, 32, 32)
     split = draw_overlay(image_bgr, caption([("it", 0.5, box), ("'s", 0.9, box)], confidence=0.5, score=-1.0))
     whole = draw_overlay(image_bgr, caption([("it's", 0.5, box)], confidence=0.5, score=-1.0))
     np.testing.assert_array_equal(strip_of(split, image_bgr), strip_of(whole, image_bgr))
 
 
-def test_an_empty_caption_says_so() -> None:
+def test_an_empty_caption_says_so():
     image_bgr = noise(240, 320)
     empty = draw_overlay(image_bgr, caption([]))
     assert strip_of(empty, image_bgr).max() > 120
     assert not differing(empty, image_bgr).any()
 
 
-def test_a_very_long_caption_is_wrapped_and_then_cut() -> None:
+def test_a_very_long_caption_is_wrapped_and_then_cut():
     image_bgr = noise(224, 224)
-    box: Box = (0, 0, 32, 32)
+    box = (0, 0, 32, 32)
     heights = [draw_overlay(image_bgr, caption([("in", 0.5, box)] * count)).shape[0] for count in (1, 30, 300, 3000)]
     assert heights[0] < heights[1] < heights[2] == heights[3]
 
 
-def test_a_narrow_frame_keeps_its_place_and_gets_a_readable_strip() -> None:
+def test_a_narrow_frame_keeps_its_place_and_gets_a_readable_strip():
     image_bgr = noise(30, 40)
     overlay = draw_overlay(image_bgr, caption([]))
     assert overlay.shape[1] == 200
@@ -189,7 +185,7 @@ MANY = [("dog" if i % 2 else "oven", i / 500, (i, i % 400, i + 40.0, i % 400 + 5
     ],
     ids=["letters that the font lacks", "a word wider than the frame", "five hundred objects"],
 )
-def test_whatever_a_caption_holds_the_overlay_is_as_wide_as_the_frame(spoken: SimpleNamespace) -> None:
+def test_whatever_a_caption_holds_the_overlay_is_as_wide_as_the_frame(spoken):
     overlay = draw_overlay(noise(240, 320), spoken, "厨房\n\tkamera\x00", grounding(("dog", 1, 1)))
     assert overlay.shape[1] == 320
 
@@ -205,7 +201,7 @@ def test_whatever_a_caption_holds_the_overlay_is_as_wide_as_the_frame(spoken: Si
         (400.0, 400.0, 500.0, 500.0),
     ],
 )
-def test_boxes_that_leave_the_frame_or_are_none_do_no_harm(box: Box) -> None:
+def test_boxes_that_leave_the_frame_or_are_none_do_no_harm(box):
     image_bgr = noise(120, 160)
     overlay = draw_overlay(image_bgr, caption([("dog", 0.5, box)], [("dog", 0.5, box)]))
     assert overlay.shape[1:] == (200, 3)
@@ -213,9 +209,9 @@ def test_boxes_that_leave_the_frame_or_are_none_do_no_harm(box: Box) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(height=st.integers(1, 300), width=st.integers(1, 300), count=st.integers(0, 12))
-def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(height: int, width: int, count: int) -> None:
+def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(height, width, count):
     image_bgr = noise(height, width)
-    box: Box = (0.0, 0.0, width / 7, height / 7)
+    box = (0.0, 0.0, width / 7, height / 7)
     overlay = draw_overlay(image_bgr, caption([("of", 0.3, box)] * count), "frame")
     np.testing.assert_array_equal(overlay[:height, :width], image_bgr)
 
@@ -223,6 +219,6 @@ def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(height: i
 @pytest.mark.parametrize(
     "array", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3), np.float32), np.zeros((0, 4, 3), np.uint8)]
 )
-def test_what_is_not_a_bgr_image_is_refused(array: NDArray[Any]) -> None:
+def test_what_is_not_a_bgr_image_is_refused(array):
     with pytest.raises(ValueError, match="a frame must be uint8 HxWx3"):
         draw_overlay(array, caption([]))
