@@ -19,7 +19,7 @@ from smart_caption_ros.live import CameraSummary, Health
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.serving import Access, Hub, PageServer
 from smart_caption_ros.serving.page_json import status_json
-from tests.caption_log.rows import full_row
+from tests.caption_log.rows import JPEG, full
 from tests.serving.captions import CUP, live_caption
 from tests.serving.conftest import Open
 
@@ -350,7 +350,7 @@ def test_a_chart_has_a_gap_where_there_was_silence(hub: Hub, server: PageServer,
 def test_axe_finds_nothing_in_the_log_and_without_a_server(hub: Hub, tmp_path: Path, open_page: Open) -> None:
     log = tmp_path / "log.db"
     with CaptionLog(log) as opened:
-        opened.append(full_row())
+        opened.append(full(), JPEG)
     with PageServer(hub, Access.of(), log=log) as server:
         hub.publish(live_caption())
         page = open_page(server, query="#before", interrupted=True)
