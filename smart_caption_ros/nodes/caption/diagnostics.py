@@ -139,8 +139,8 @@ def _node_values(node: NodeState) -> dict[str, str]:
 
 def _camera_values(camera: CameraState) -> dict[str, str]:
     summary = camera.summary
-    coverages = [evidence.coverage for evidence in summary.recent_evidence if evidence.coverage is not None]
-    coverage_s = [evidence.coverage_s for evidence in summary.recent_evidence if evidence.coverage_s]
+    groundings = [evidence.grounding for evidence in summary.recent_evidence if evidence.grounding is not None]
+    coverages = [grounding.coverage for grounding in groundings if grounding.coverage is not None]
     origins = {f"captions with {origin.value}": summary.captions_by_origin[origin] for origin in ObjectOrigin}
     values = {
         IMAGE_TOPIC: camera.topic,
@@ -154,7 +154,7 @@ def _camera_values(camera: CameraState) -> dict[str, str]:
         "objects from": camera.objects_from,
         **origins,
         "mean coverage": f"{sum(coverages) / len(coverages):.3f}" if coverages else "",
-        "mean coverage work (ms)": _mean_ms(coverage_s),
+        "mean coverage work (ms)": _mean_ms([grounding.time_s for grounding in groundings]),
         "last error": summary.last_error,
     }
     return {key: str(value) for key, value in values.items()}

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin
@@ -47,18 +47,6 @@ class RecentAnswer:
 
 
 @dataclass(frozen=True)
-class RecentEvidence:
-    """The evidence of a caption within the time window."""
-
-    origin: ObjectOrigin
-    missing_reason: str
-    """Why no detections of the topic belong to the image although some are expected; else empty."""
-    coverage_error: str
-    coverage: float | None
-    coverage_s: float
-
-
-@dataclass(frozen=True)
 class Summary:
     """Snapshot of :class:`Statistics`: totals since the start, and what happened in the last :data:`WINDOW_S`."""
 
@@ -72,7 +60,8 @@ class Summary:
     recently_lost: int
     """Number of images that were lost on the way."""
     recent: tuple[RecentAnswer, ...]
-    recent_evidence: tuple[RecentEvidence, ...]
+    recent_evidence: tuple[Evidence, ...]
+    """Evidence of the captions; its missing_reason is empty where no detections are expected."""
     recent_detections: tuple[bool, ...]
     """For each message on the detections topic, whether it replaced another one of the same image."""
     ages_s: tuple[float, ...]
@@ -103,7 +92,7 @@ class Statistics:
         self._origins: Counter[ObjectOrigin] = Counter()
         self._arrivals: TimeWindow[int] = TimeWindow(WINDOW_S)  # with the number of images lost before each
         self._recent: TimeWindow[RecentAnswer] = TimeWindow(WINDOW_S)
-        self._recent_evidence: TimeWindow[RecentEvidence] = TimeWindow(WINDOW_S)
+        self._recent_evidence: TimeWindow[Evidence] = TimeWindow(WINDOW_S)
         self._recent_detections: TimeWindow[bool] = TimeWindow(WINDOW_S)
         self._ages_s: TimeWindow[float] = TimeWindow(AGE_WINDOW_S)
         self._last_error = ""
@@ -171,20 +160,12 @@ class Statistics:
             evidence: the evidence.
             detections_expected: whether missing detections are reported.
         """
-        grounding = evidence.grounding
+        if not detections_expected:
+            evidence = replace(evidence, missing_reason="")
         with self._lock:
             self._origins[evidence.origin] += 1
             self._counts[Count.COVERAGE_FAILURES] += bool(evidence.coverage_error)
-            self._recent_evidence.add(
-                self._clock(),
-                RecentEvidence(
-                    evidence.origin,
-                    evidence.missing_reason if detections_expected else "",
-                    evidence.coverage_error,
-                    grounding.coverage if grounding else None,
-                    grounding.time_s if grounding else 0.0,
-                ),
-            )
+            self._recent_evidence.add(self._clock(), evidence)
 
     def summary(self) -> Summary:
         """Return a snapshot."""
