@@ -12,7 +12,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def ended_at_once() -> Iterator[None]:
+def exit_on_signal() -> Iterator[None]:
     """End the process with status 0 when one of these signals arrives; to be entered on the main thread.
 
     For the start of a command, before there is anything to finish: the imports take most of a second, and a

@@ -33,14 +33,14 @@ def test_afterwards_the_former_handlers_are_back():
 
 SLOW_TO_END = """
 import atexit, signal, sys, time
-from smart_caption_ros.signals import EndSignals, ended_at_once
+from smart_caption_ros.signals import EndSignals, exit_on_signal
 
 def end_slowly():
     print("ending", flush=True)
     time.sleep(1)
 
 atexit.register(end_slowly)
-with ended_at_once(), EndSignals() as signals:
+with exit_on_signal(), EndSignals() as signals:
     print("running", flush=True)
     while not signals.arrived:
         time.sleep(0.01)

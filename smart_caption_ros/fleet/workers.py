@@ -19,7 +19,7 @@ from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.sources import SourceError
 
 _FINAL = (BundleError, CoverageError, DetectorError, EngineError, SourceError, FileNotFoundError, ImportError)
-"""What another attempt would end with, too."""
+"""Errors that another attempt would raise again."""
 
 
 class Work(Protocol):

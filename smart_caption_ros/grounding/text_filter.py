@@ -12,8 +12,8 @@ class TextFilter:
     coverage is off.
 
     Args:
-        quiet_s: time for which a meaning that was new is not new again, although another one was new meanwhile: a
-            caption that flickers between two meanings.
+        quiet_s: minimum time before the same meaning is new again, seconds, so that a caption that flickers between
+            two meanings is not repeated.
     """
 
     def __init__(self, quiet_s: float = 0.0) -> None:

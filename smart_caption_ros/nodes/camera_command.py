@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from smart_caption_ros.signals import ended_at_once
+from smart_caption_ros.signals import exit_on_signal
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 1 when the source could not be opened or read, else 0.
     """
-    with ended_at_once():
+    with exit_on_signal():
         from smart_caption_ros.nodes.camera.node import CameraNode
         from smart_caption_ros.nodes.running import run_node
 

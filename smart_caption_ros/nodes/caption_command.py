@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from smart_caption_ros.signals import ended_at_once
+from smart_caption_ros.signals import exit_on_signal
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -23,7 +23,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     # Read when NumPy and SciPy are imported, which would start a thread for every core; their products are small.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with ended_at_once():
+    with exit_on_signal():
         from smart_caption_ros.nodes.caption.node import CaptionNode
         from smart_caption_ros.nodes.running import run_node
 

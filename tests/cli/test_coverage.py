@@ -1,4 +1,4 @@
-"""`smart-caption coverage acvr` and `coverage coco`: figures by hand, broken roots, and runs that are stopped."""
+"""`smart-caption coverage acvr`, `coco` and `folder`: figures by hand, broken roots, and what is kept."""
 
 import json
 import os
