@@ -78,9 +78,9 @@ def check_outputs_in(folder: Path, pattern: str, inputs: Iterable[Path]) -> None
     Raises:
         OutputError: one of the files is an input.
     """
-    outputs = {(found.st_dev, found.st_ino): path for path in folder.glob(pattern) if (found := path.stat())}
+    outputs = {_inode(path): path for path in folder.glob(pattern) if path.exists()}
     for read in inputs if outputs else ():
-        if read.exists() and (found := read.stat()) and (output := outputs.get((found.st_dev, found.st_ino))):
+        if read.exists() and (output := outputs.get(_inode(read))):
             raise OutputError(f"{output} would be replaced, and is an input, {read}: name another output")
 
 
@@ -168,6 +168,11 @@ def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Ite
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
         shutil.rmtree(outgoing, ignore_errors=True)
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _is_stream(path: Path) -> bool:

@@ -14,6 +14,7 @@ from smart_caption_ros.files import (
     OutputError,
     check_output,
     check_output_folder,
+    check_outputs_in,
     folder_replaced_atomically,
     replaced_atomically,
     write_bytes_atomically,
@@ -131,6 +132,15 @@ def test_an_output_that_is_no_input_is_not_refused(tmp_path):
     path.touch()
     assert check_output(path, [source, tmp_path]) == path
     assert check_output_folder(tmp_path / "new", [source, tmp_path]) == tmp_path / "new"
+
+
+def test_pictures_in_a_folder_replace_no_input_and_links_to_nothing_are_passed_over(tmp_path):
+    (tmp_path / "broken.png").symlink_to("nothing")
+    (tmp_path / "photo.jpg").touch()
+    check_outputs_in(tmp_path, "*.png", [tmp_path / "photo.jpg"])
+    (tmp_path / "photo.png").symlink_to("photo.jpg")
+    with pytest.raises(OutputError, match=r"photo\.png would be replaced, and is an input, .*photo\.jpg"):
+        check_outputs_in(tmp_path, "*.png", [tmp_path / "photo.jpg"])
 
 
 def test_a_folder_with_an_input_is_not_replaced(tmp_path):

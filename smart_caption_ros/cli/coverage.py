@@ -35,7 +35,7 @@ from smart_caption_ros.cli.terminal import (
     status,
     write_json,
 )
-from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.files import check_output, write_text_atomically
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -224,6 +224,10 @@ def _check(options: BenchmarkOptions, inputs: Iterable[Path]) -> None:
         inputs += [options.detections, *options.detections.glob("*.json")]
     check_output_file(options.json_file, "--json", inputs)
     check_output_file(options.html, "--html", inputs)
+    if options.keep is not None and options.keep.exists():
+        if not options.keep.is_file():
+            raise typer.BadParameter(f"{options.keep} is not a file.", param_hint="--keep")
+        check_output(options.keep, inputs)
 
 
 def _benchmark_labelled(frames: GroundTruth, options: LabelledOptions) -> None:

@@ -18,6 +18,7 @@ CASES = {
     "captions": "coverage folder photos --detector d.onnx --captions c.json --json c.json",
     "page": "coverage coco i.json --images photos --html i.json",
     "photograph": "coverage coco i.json --images photos --html photos/c.png",
+    "kept": "coverage folder photos --detector d.onnx --keep d.onnx",
     "labels": "coverage acvr home --html home/one/labels.json",
     "detections": "coverage acvr home --detections home --json home/one.json",
     "frames": "benchmark --source a.png --json a.png",
