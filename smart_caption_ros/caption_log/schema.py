@@ -96,6 +96,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CaptionLogError(f"{path}: the folder of the log cannot be created: {error.strerror}") from error
+    _check_is_file(path)
     with _errors_named(path):
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         try:
@@ -125,8 +126,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     path = path.expanduser()
     if not path.exists():
         raise CaptionLogError(f"{path}: there is no such log; `smart-caption log record` or caption_log_node writes it")
-    if not path.is_file():
-        raise CaptionLogError(f"{path} is not a caption log: it is not a file")
+    _check_is_file(path)
     address = f"{path.resolve().as_uri()}?mode=ro"
     with _errors_named(path):
         connection = sqlite3.connect(
@@ -148,6 +148,12 @@ def open_to_read(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+def _check_is_file(path: Path) -> None:
+    """Refuse a folder, a device or a pipe, which SQLite would open or wait for."""
+    if path.exists() and not path.is_file():
+        raise CaptionLogError(f"{path} is not a caption log: it is not a file")
 
 
 def _checked_version(connection: sqlite3.Connection, path: Path) -> int:

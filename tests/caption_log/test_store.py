@@ -280,12 +280,15 @@ def test_another_file_is_refused_and_left_alone(path: Path, make: Any, sentence:
     assert path.read_bytes() == before
 
 
-def test_what_is_not_there_or_is_a_folder_is_no_log_to_read(path: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_to_read_and_what_is_no_file_is_no_log(path: Path, tmp_path: Path) -> None:
     with pytest.raises(CaptionLogError, match="there is no such log"):
         LogReader(path)
     assert not path.exists()
-    with pytest.raises(CaptionLogError, match="is not a caption log: it is not a file"):
-        LogReader(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for use in (CaptionLog, LogReader):
+        for other in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+            with pytest.raises(CaptionLogError, match="is not a caption log: it is not a file"):
+                use(other)
     (tmp_path / "file").touch()
     with pytest.raises(CaptionLogError, match="the folder of the log cannot be created: Not a directory"):
         CaptionLog(tmp_path / "file" / "log" / "captions.db")

@@ -259,9 +259,7 @@ def test_the_case_of_an_encoding_does_not_matter(spelling: str) -> None:
         ("av1", b"\x12\0\x0a", "AV1"),
     ],
 )
-def test_video_in_a_compressed_image_is_refused_by_the_name_of_its_codec(
-    format_: str, data: bytes, codec: str
-) -> None:
+def test_video_in_a_compressed_image_is_refused_by_the_name_of_its_codec(format_: str, data: bytes, codec: str) -> None:
     with pytest.raises(ImageMessageError, match=f"^the message holds {re.escape(codec)} video"):
         decode_compressed(SimpleNamespace(format=format_, data=data))
 
