@@ -185,8 +185,7 @@ class LogReader:
             values,
         )
         times = [ms for *_, first, last in found for ms in (first, last)]
-        origins = [Origin(*row[:4]) for row in found]
-        return Overview(tuple(origins), min(times, default=None), max(times, default=None))
+        return Overview(tuple(Origin(*row[:4]) for row in found), min(times, default=None), max(times, default=None))
 
     def find(self, query: Query, *, with_pictures: bool = False, timeout_s: float = math.inf) -> list[LogRow]:
         """Return the captions that match, in the order of the query.

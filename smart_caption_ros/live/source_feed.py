@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
@@ -216,7 +217,7 @@ class SourceFeed(CaptionFeed):
 
     def _caption(self, camera: _SourceCamera, frame: Frame) -> CaptionRecord:
         captioner, started_s = self._captioner, time.monotonic()
-        fields = {
+        fields: dict[str, Any] = {
             "camera": camera.name,
             "source": camera.source.spec,
             "name": frame.name,
