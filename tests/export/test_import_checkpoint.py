@@ -180,7 +180,7 @@ def test_a_checkpoint_of_a_vision_graphs_tokens_becomes_a_whole_bundle(tiny_bund
     words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(20))))
     sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "memory_slots": 2}
     model = PublishedModel(
-        "m2", M2Config(len(words), 8, **sizes), words, (), data={"dataset": "coco", "vocabulary": "m2"}
+        "m2", M2Config(len(words), 8, **sizes), words, (), data={"dataset": "coco", "vocabulary": "spacy"}
     )
     captioner = FAMILIES["m2"](model.config).eval()
     lender = Bundle.load(tiny_bundle)

@@ -51,8 +51,7 @@ def degrade_as_camera(image_bgr: NDArray[np.uint8], random: np.random.Generator)
 def _tilt(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
     height, width = image_bgr.shape[:2]
     turn = cv2.getRotationMatrix2D((width / 2, height / 2), random.uniform(-12, 12), random.uniform(1.0, 1.25))
-    turned: NDArray[np.uint8] = cv2.warpAffine(image_bgr, turn, (width, height), borderMode=cv2.BORDER_REFLECT_101)
-    return turned
+    return np.asarray(cv2.warpAffine(image_bgr, turn, (width, height), borderMode=cv2.BORDER_REFLECT_101), np.uint8)
 
 
 def _expose(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
@@ -60,30 +59,26 @@ def _expose(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArra
     gamma, gains = np.exp(random.uniform(-0.4, 0.9)), random.uniform(0.6, 1.2) * random.uniform(0.88, 1.12, size=3)
     levels = (np.arange(256) / 255) ** gamma
     table = np.clip(levels[:, None] * gains * 255, 0, 255).astype(np.uint8)
-    exposed: NDArray[np.uint8] = cv2.LUT(image_bgr, table[None])
-    return exposed
+    return np.asarray(cv2.LUT(image_bgr, table[None]), np.uint8)
 
 
 def _desaturate(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
     grey = cv2.cvtColor(cv2.cvtColor(image_bgr, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR)
     share = random.uniform(0.0, 0.6)
-    mixed: NDArray[np.uint8] = cv2.addWeighted(image_bgr, 1 - share, grey, share, 0)
-    return mixed
+    return np.asarray(cv2.addWeighted(image_bgr, 1 - share, grey, share, 0), np.uint8)
 
 
 def _blur(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
     """Blur by motion in a random direction, or by a lens out of focus."""
     if random.random() < 0.5:
-        focus: NDArray[np.uint8] = cv2.GaussianBlur(image_bgr, (0, 0), random.uniform(0.6, 1.8))
-        return focus
+        return np.asarray(cv2.GaussianBlur(image_bgr, (0, 0), random.uniform(0.6, 1.8)), np.uint8)
     length, angle = int(random.integers(3, 10)), random.uniform(0, np.pi)
     kernel = np.zeros((length, length), np.float32)
     middle = (length - 1) / 2
     reach = middle * np.array([np.cos(angle), np.sin(angle)])
     ends = [tuple(np.round(middle + sign * reach).astype(int).tolist()) for sign in (-1, 1)]
     cv2.line(kernel, ends[0], ends[1], 1.0)
-    moved: NDArray[np.uint8] = cv2.filter2D(image_bgr, -1, kernel / kernel.sum())
-    return moved
+    return np.asarray(cv2.filter2D(image_bgr, -1, kernel / kernel.sum()), np.uint8)
 
 
 def _add_noise(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
@@ -93,8 +88,7 @@ def _add_noise(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDA
 
 def _compress(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
     quality = [cv2.IMWRITE_JPEG_QUALITY, int(random.integers(15, 60))]
-    decoded: NDArray[np.uint8] = cv2.imdecode(cv2.imencode(".jpg", image_bgr, quality)[1], cv2.IMREAD_COLOR)
-    return decoded
+    return np.asarray(cv2.imdecode(cv2.imencode(".jpg", image_bgr, quality)[1], cv2.IMREAD_COLOR), np.uint8)
 
 
 _MEANS = (_tilt, _expose, _desaturate, _blur, _add_noise, _compress)
