@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from smart_caption_ros.errors import ExpectedError
-from smart_caption_ros.nodes.demo.errors import DemoError
 from smart_caption_ros.nodes.demo.listener import DemoListener
 from smart_caption_ros.nodes.demo.plan import DemoOptions, DemoPlan, plan_demo
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
@@ -27,6 +26,10 @@ from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 
 _MAX_LINE = 1000
+
+
+class DemoError(ExpectedError):
+    """The demo cannot run, or did not caption every frame. The message is for a person."""
 
 
 def run_demo(options: DemoOptions) -> int:
