@@ -119,7 +119,7 @@ def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "minimum"),
-    [({"vocabulary": "spacy"}, 5), ({"vocabulary": "spaces"}, 6), ({"vocabulary": "x_lan", "minimum_count": 11}, 11)],
+    [({"vocabulary": "spacy"}, 5), ({"vocabulary": "spaces"}, 6), ({"vocabulary": "spaces", "minimum_count": 11}, 11)],
 )
 def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
     data: Path, tmp_path: Path, changes: dict[str, object], minimum: int
