@@ -156,7 +156,7 @@ def test_a_video_gives_every_frame_with_its_time_twice_over(video: Path) -> None
     assert source.address_of(frames[3]) == f"{video}#3"
 
 
-@pytest.mark.parametrize("name", ["run:1.avi", "http:clip.avi", "50%03d.avi", "a?b#c", "caf\udce9.avi"])
+@pytest.mark.parametrize("name", ["run:1.avi", "http:clip.avi", "50%03d.avi", "a?b#c", "caf\udce9.avi"], ids=ascii)
 def test_a_video_may_have_any_name(video: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last name is not UTF-8."""
     monkeypatch.chdir(tmp_path)
@@ -359,7 +359,7 @@ def test_an_mcap_file_may_have_channels_of_other_encodings(bag: Path, tmp_path: 
     assert [frame.index for frame in source] == [0, 2]
 
 
-@pytest.mark.parametrize("name", ["run 1", "run:1", "run#1", "run?1", "100%25", "caf\udce9"])
+@pytest.mark.parametrize("name", ["run 1", "run:1", "run#1", "run?1", "100%25", "caf\udce9"], ids=ascii)
 def test_a_bag_may_have_any_name(bag: Path, tmp_path: Path, name: str) -> None:
     storage = storage_file(bag)
     folder = tmp_path / name
