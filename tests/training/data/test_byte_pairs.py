@@ -14,7 +14,7 @@ from training.errors import DataError
 COUNTS = {"dog": 90, "dogs": 40, "skateboard": 30, "boards": 20, "man's": 4, "a": 99, "café": 1}
 
 
-def test_frequent_words_are_one_piece_and_rare_ones_are_several() -> None:
+def test_frequent_words_are_one_piece_and_rare_ones_are_several():
     pairs = BytePairs.learn(COUNTS, 50)
     assert len(pairs.vocabulary) == 50
     assert pairs.vocabulary.words[:4] == SPECIAL
@@ -24,7 +24,7 @@ def test_frequent_words_are_one_piece_and_rare_ones_are_several() -> None:
     assert "<unk>" in unknown
 
 
-def test_the_same_words_give_the_same_pieces_every_time() -> None:
+def test_the_same_words_give_the_same_pieces_every_time():
     # The library's own order depends on a hash map that is seeded at random.
     first, *others = (BytePairs.learn(COUNTS, 45) for _ in range(4))
     assert all(other == first for other in others)
@@ -35,7 +35,7 @@ words = st.sampled_from([*COUNTS, "goa", "oboard", "sad"])
 
 @given(st.lists(st.lists(st.lists(words, max_size=5), max_size=3), min_size=1, max_size=4), st.data())
 @settings(max_examples=50)
-def test_pieces_of_captions_are_joined_to_the_same_words(captions: list[list[list[str]]], data: st.DataObject) -> None:
+def test_pieces_of_captions_are_joined_to_the_same_words(captions, data):
     pairs = BytePairs.learn(COUNTS, 40)
     order = data.draw(st.permutations(range(len(captions))))
     split = pairs.split(TokenizedCaptions.from_words(captions).select(order))
@@ -45,18 +45,18 @@ def test_pieces_of_captions_are_joined_to_the_same_words(captions: list[list[lis
         assert joined == captions[image]
 
 
-def test_words_of_a_vocabulary_without_pairs_have_the_longest_pieces() -> None:
+def test_words_of_a_vocabulary_without_pairs_have_the_longest_pieces():
     vocabulary = Vocabulary((*SPECIAL, "s", "skate", "skat", "##eboard", "##board", "##b", "man", "~~'s"), "##", "~~")
     pieces = BytePairs(vocabulary, None).pieces(["skateboard", "man", "'s", "skating"])
     assert pieces == [["skate", "##board"], ["man"], ["~~'s"], ["<unk>"]]
 
 
-def test_a_vocabulary_smaller_than_the_characters_is_refused() -> None:
+def test_a_vocabulary_smaller_than_the_characters_is_refused():
     with pytest.raises(DataError, match=r"vocabulary_size is 10, .* alone are \d+ pieces"):
         BytePairs.learn(COUNTS, 10)
 
 
-def test_without_tokenizers_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tokenizers_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(DataError, match=r"need tokenizers .*pip install"):
         BytePairs.learn(COUNTS, 50)

@@ -15,15 +15,13 @@ groups = st.lists(st.lists(st.text(st.sampled_from("ab c.é"), max_size=12), max
 
 
 @given(groups, st.sampled_from(sorted(RULES)))
-def test_each_image_has_the_words_of_its_captions(captions: list[list[str]], rule: str) -> None:
+def test_each_image_has_the_words_of_its_captions(captions, rule):
     found = tokenize_captions(captions, rule)
     assert list(found) == [[RULES[rule].words(caption) for caption in group] for group in captions]
 
 
 @given(groups, st.data())
-def test_a_selection_has_its_images_in_order_and_counts_their_words_as_often_as_they_occur(
-    captions: list[list[str]], data: st.DataObject
-) -> None:
+def test_a_selection_has_its_images_in_order_and_counts_their_words_as_often_as_they_occur(captions, data):
     found = tokenize_captions(captions, "spaces")
     places = data.draw(st.lists(st.sampled_from(range(len(captions))), max_size=8) if captions else st.just([]))
     selected = found.select(places)
@@ -38,21 +36,19 @@ caption_groups = st.lists(
 )
 
 
-def unpadded(captions: np.ndarray) -> list[list[list[int]]]:
+def unpadded(captions):
     """The captions of each image without padding."""
     return [[[i for i in row if i] for row in group if any(row)] for group in captions.tolist()]
 
 
-def test_captions_begin_and_end_with_their_tokens_and_one_that_is_cut_has_no_end() -> None:
+def test_captions_begin_and_end_with_their_tokens_and_one_that_is_cut_has_no_end():
     captions = [["a", "b", "b", "a"], ["a", "b", "b"], ["a", "b"], ["x"], []]
     found = EncodedCaptions(TokenizedCaptions.from_words([captions]), VOCABULARY, 3).read(np.arange(1))
     assert found.tolist() == [[[1, 4, 5, 5], [1, 4, 5, 5], [1, 4, 5, 2], [1, 3, 2, 0], [1, 2, 0, 0]]]
 
 
 @given(caption_groups, st.integers(1, 10), st.data())
-def test_images_have_their_captions_and_padding(
-    captions: list[list[list[str]]], longest: int, data: st.DataObject
-) -> None:
+def test_images_have_their_captions_and_padding(captions, longest, data):
     encoded = EncodedCaptions(TokenizedCaptions.from_words(captions), VOCABULARY, longest)
     images = data.draw(st.lists(st.sampled_from(range(len(captions))), min_size=1, max_size=8))
     found = encoded.read(np.array(images))
@@ -62,14 +58,3 @@ def test_images_have_their_captions_and_padding(
     ]
     assert unpadded(found) == expected
     assert found.shape == (len(images), max(map(len, expected)), max(map(len, chain.from_iterable(expected))))
-
-
-@given(groups, st.data())
-def test_captions_one_by_one_are_those_of_their_images(captions: list[list[str]], data: st.DataObject) -> None:
-    found = tokenize_captions(captions, "spaces")
-    places = data.draw(st.lists(st.sampled_from(range(len(captions))), max_size=8) if captions else st.just([]))
-    selected = found.select(places)
-    alone, owners = selected.by_caption()
-    assert [group for (group,) in alone] == [words for group in selected for words in group]
-    assert owners.tolist() == [place for place, group in enumerate(selected) for _ in group]
-    assert len(alone) == selected.captions

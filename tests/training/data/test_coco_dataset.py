@@ -1,8 +1,6 @@
 """COCO as a data set to train on."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -10,21 +8,20 @@ import pytest
 
 from tests.training.small_coco import SPLITS, make_coco
 from training.configs.schema import DataConfig
-from training.data.caption_dataset import CaptionDataset
 from training.data.datasets import open_dataset, provenance
 from training.errors import DataError
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     return make_coco(tmp_path)
 
 
-def opened(data: Path, **options: Any) -> CaptionDataset:
+def opened(data, **options):
     return open_dataset(DataConfig(dataset="coco", options=options), data)
 
 
-def annotations(path: Path, ids: list[int], **changes: object) -> str:
+def annotations(path, ids, **changes):
     document = {
         "images": [{"id": i, "file_name": f"{i}.png"} for i in ids],
         "annotations": [{"image_id": i, "caption": f"picture {i}"} for i in ids],
@@ -34,14 +31,14 @@ def annotations(path: Path, ids: list[int], **changes: object) -> str:
     return path.name
 
 
-def test_karpathys_restval_is_trained_on_and_val_is_dev(data: Path) -> None:
+def test_karpathys_restval_is_trained_on_and_val_is_dev(data):
     dataset = opened(data, karpathy="coco/dataset_coco.json")
     assert len(dataset.split("train")) == SPLITS["train"] + SPLITS["restval"]
     assert (len(dataset.split("dev")), len(dataset.split("test"))) == (SPLITS["val"], SPLITS["test"])
     assert len(dataset.captions[dataset.split("test")[0]]) == 3
 
 
-def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path: Path) -> None:
+def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path):
     for folder, number in (("train2017", 1), ("val2017", 2)):
         (tmp_path / "coco" / folder).mkdir(parents=True)
         cv2.imwrite(str(tmp_path / "coco" / folder / f"{number}.png"), np.full((30, 40, 3), 90 * number, np.uint8))
@@ -57,29 +54,29 @@ def test_cocos_own_caption_files_are_splits_and_name_the_folder(tmp_path: Path) 
         dataset.split("test")
 
 
-def listed(**options: Any) -> list[dict[str, str]]:
+def listed(**options):
     return provenance(DataConfig(dataset="coco", options={"captions": {"train": "captions.json"}, **options}))
 
 
-def test_the_manifest_lists_coco_unless_the_photographs_have_a_name_and_terms() -> None:
+def test_the_manifest_lists_coco_unless_the_photographs_have_a_name_and_terms():
     assert [entry["name"] for entry in listed()] == ["COCO captions (Lin et al. 2014, Chen et al. 2015)"]
     own = {"name": "our kitchen", "terms": "not for publication"}
     assert listed(**own) == [own]
 
 
 @pytest.mark.parametrize("option", ["name", "terms"])
-def test_a_name_without_terms_is_refused_and_terms_without_a_name_too(option: str) -> None:
+def test_a_name_without_terms_is_refused_and_terms_without_a_name_too(option):
     with pytest.raises(ValueError, match="give name and terms together"):
         listed(**{option: "ours"})
 
 
-def test_an_image_in_two_splits_is_refused(tmp_path: Path) -> None:
+def test_an_image_in_two_splits_is_refused(tmp_path):
     captions = {split: annotations(tmp_path / f"captions_{split}.json", [1, 2]) for split in ("train", "dev")}
     with pytest.raises(DataError, match=r"captions_dev\.json, image 1: it is in another split as well"):
         opened(tmp_path, captions=captions)
 
 
-def test_an_image_without_file_name_is_refused(tmp_path: Path) -> None:
+def test_an_image_without_file_name_is_refused(tmp_path):
     captions = {
         "train": annotations(tmp_path / "captions_train.json", [1], images=[]),
         "dev": annotations(tmp_path / "captions_dev.json", [2]),
@@ -88,7 +85,7 @@ def test_an_image_without_file_name_is_refused(tmp_path: Path) -> None:
         opened(tmp_path, captions=captions)
 
 
-def test_missing_photographs_are_counted_before_training_begins(data: Path) -> None:
+def test_missing_photographs_are_counted_before_training_begins(data):
     dataset = opened(data, karpathy="coco/dataset_coco.json")
     images = dataset.split("train")
     dataset.check_photographs(images)

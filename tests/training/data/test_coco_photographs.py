@@ -1,7 +1,6 @@
 """The reader of coco_photographs, and what it refuses."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,18 +11,18 @@ from training.errors import DataError
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     return make_coco_photographs(tmp_path)
 
 
-def rewrite(root: Path, **changes: object) -> None:
+def rewrite(root, **changes):
     """Change the first entry."""
     path = root / "captions.jsonl"
     first, *others = path.read_text().splitlines()
     path.write_text("\n".join([json.dumps({**json.loads(first), **changes}), *others]))
 
 
-def test_splits_have_the_photographs_that_people_described(root: Path) -> None:
+def test_splits_have_the_photographs_that_people_described(root):
     dataset = CocoPhotographs(root)
     assert dataset.split("dev") == ["dev_0.jpg", "dev_1.jpg", "dev_2.jpg", "dev_3.jpg"]
     assert dataset.split("train") == ["train_0.jpg"], "train_1.jpg has no caption"
@@ -46,18 +45,18 @@ def test_splits_have_the_photographs_that_people_described(root: Path) -> None:
         ({"objects": [""]}, "objects is no list of texts"),
     ],
 )
-def test_malformed_entries_are_named(root: Path, changes: dict[str, object], complaint: str) -> None:
+def test_malformed_entries_are_named(root, changes, complaint):
     rewrite(root, **changes)
     with pytest.raises(DataError, match=complaint):
         _ = CocoPhotographs(root).captions
 
 
-def test_an_unknown_split_is_refused(root: Path) -> None:
+def test_an_unknown_split_is_refused(root):
     with pytest.raises(DataError, match="no captions in split 'test'; coco_photographs has train, dev"):
         CocoPhotographs(root).split("test")
 
 
-def test_missing_photographs_are_named(root: Path) -> None:
+def test_missing_photographs_are_named(root):
     dataset = CocoPhotographs(root)
     dataset.check_photographs(["dev_0.jpg"])
     with pytest.raises(DataError, match=r"images_256\.zip: 1 photographs are missing, for example nobody\.jpg"):

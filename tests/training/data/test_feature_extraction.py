@@ -1,13 +1,11 @@
 """Tokens of regions and conversion of published features."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
+from tests.training.region_files import SIZE, WIDTH, regions, write_hdf5, write_npz, write_tsv
 from training.configs.schema import FeaturesConfig
 from training.data.feature_extraction import convert_features, pool_regions
 from training.data.feature_store import FeatureStore
@@ -20,26 +18,24 @@ CELLS = np.arange(12, dtype=np.float32)[:, None]
 """Each token is the number of its cell; cells are 20 pixels wide and high."""
 
 
-def pooled(*boxes: tuple[float, float, float, float]) -> list[float]:
+def pooled(*boxes):
     tokens, _ = pool_regions(CELLS, GRID, boxes, WIDTH_PX, HEIGHT_PX)
     return [round(float(token), 4) for token in tokens[:, 0]]
 
 
-def test_the_first_token_is_the_mean_of_the_photograph_and_is_there_without_regions() -> None:
+def test_the_first_token_is_the_mean_of_the_photograph_and_is_there_without_regions():
     tokens, boxes = pool_regions(CELLS, GRID, [], WIDTH_PX, HEIGHT_PX)
     assert tokens.tolist() == [[5.5]]
     assert boxes.tolist() == [[0, 0, WIDTH_PX, HEIGHT_PX]]
 
 
-def test_cells_are_weighted_by_the_area_that_the_region_covers() -> None:
+def test_cells_are_weighted_by_the_area_that_the_region_covers():
     assert pooled((20, 20, 40, 40), (0, 0, 40, 20), (10, 0, 25, 20))[1:] == [5, 0.5, round(0.25 / 0.75, 4)]
     assert pooled((65, 50, 66, 51))[1:] == [11]  # smaller than a cell
 
 
 @given(st.floats(0, 78), st.floats(0, 58), st.floats(0.5, 80), st.floats(0.5, 60))
-def test_a_pooled_token_is_the_mean_over_points_of_the_region(
-    left: float, top: float, width: float, height: float
-) -> None:
+def test_a_pooled_token_is_the_mean_over_points_of_the_region(left, top, width, height):
     box = (left, top, min(WIDTH_PX, left + width), min(HEIGHT_PX, top + height))
     fine = 40  # samples along each side of the box
     xs = np.linspace(box[0], box[2], fine, endpoint=False) + (box[2] - box[0]) / (2 * fine)
@@ -52,12 +48,12 @@ WRITERS = {"hdf5": write_hdf5, "tsv": write_tsv, "npz": write_npz}
 every_format = pytest.mark.parametrize("kind", sorted(WRITERS))
 
 
-def images(count: int = 7) -> dict[str, Arrays]:
+def images(count=7):
     return {f"{image}": regions(2 + 10 * image, seed=image) for image in range(count)}
 
 
 @every_format
-def test_a_converted_store_has_what_the_files_have(tmp_path: Path, kind: str) -> None:
+def test_a_converted_store_has_what_the_files_have(tmp_path, kind):
     path = WRITERS[kind](tmp_path, images())
     report = convert_features(kind, [path], tmp_path / "store", WIDTH, MAX_REGIONS, save_every=3)
     assert (report.stored, report.broken) == (7, [])
@@ -70,28 +66,7 @@ def test_a_converted_store_has_what_the_files_have(tmp_path: Path, kind: str) ->
         assert found.image_size == SIZE
 
 
-@pytest.mark.parametrize("kind", ["hdf5", "npz"])
-def test_what_the_files_lack_is_unknown_in_the_store(tmp_path: Path, kind: str) -> None:
-    pixels = regions(3)
-    path = WRITERS[kind](
-        tmp_path,
-        {
-            "pixels": pixels,
-            "fractions": {**pixels, "boxes": fractions(pixels["boxes"])},
-            "none": {"features": pixels["features"]},
-        },
-        None,
-    )
-    convert_features(kind, [path], tmp_path / "store", WIDTH, MAX_REGIONS)
-    store = FeatureStore(tmp_path / "store")
-    assert {image: store.read(image).image_size for image in store.images()} == dict.fromkeys(store.images())
-    assert {image: store.read(image).boxes_xyxy is None for image in ("pixels", "fractions", "none")} == {
-        "pixels": True, "fractions": False, "none": True,
-    }  # fmt: skip
-    np.testing.assert_array_equal(store.read("fractions").boxes_xyxy, fractions(pixels["boxes"]))
-
-
-def test_broken_images_are_left_out_and_named_and_a_second_run_adds_them_once_repaired(tmp_path: Path) -> None:
+def test_broken_images_are_left_out_and_named_and_a_second_run_adds_them_once_repaired(tmp_path):
     intact = images(3)
     path = write_npz(tmp_path, {**intact, "1": {**intact["1"], "features": np.full((2, WIDTH), np.nan)}})
     (path / "2.npz").write_bytes(b"no npz")
@@ -105,7 +80,7 @@ def test_broken_images_are_left_out_and_named_and_a_second_run_adds_them_once_re
     assert FeatureStore(tmp_path / "store").images() == ["0", "2"]
 
 
-def test_files_without_features_and_stores_of_other_files_are_refused(tmp_path: Path) -> None:
+def test_files_without_features_and_stores_of_other_files_are_refused(tmp_path):
     (tmp_path / "nothing").mkdir()
     with pytest.raises(DataError, match="nothing: no features in it"):
         convert_features("npz", [tmp_path / "nothing"], tmp_path / "store", WIDTH, MAX_REGIONS)
@@ -115,7 +90,7 @@ def test_files_without_features_and_stores_of_other_files_are_refused(tmp_path: 
         convert_features("tsv", [path], tmp_path / "store", WIDTH, MAX_REGIONS - 1)
 
 
-def test_a_store_trains_an_experiment_of_as_many_regions_alone(tmp_path: Path) -> None:
+def test_a_store_trains_an_experiment_of_as_many_regions_alone(tmp_path):
     path = write_npz(tmp_path, {"1": regions(8)})
     for kept in (0, 5):
         convert_features("npz", [path], tmp_path / f"store{kept}", WIDTH, kept)

@@ -1,8 +1,6 @@
 """The feature store: what is written, read and refused."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ WIDTH = 3
 SOURCE = {"made_by": "a test"}
 
 
-def tokens_and_boxes(rows: int) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:
+def tokens_and_boxes(rows):
     """Features that float16 holds, and boxes."""
     return st.tuples(
         arrays(np.float16, (rows, WIDTH), elements=st.floats(-60000, 60000, width=16)),
@@ -32,13 +30,13 @@ images_of_a_store = st.dictionaries(
 )
 
 
-def fill(folder: Path, images: dict[str, tuple[np.ndarray, np.ndarray]], shard_images: int = 3) -> None:
+def fill(folder, images, shard_images=3):
     with StoreWriter(folder, SOURCE, WIDTH, shard_images) as writer:
         for image, (tokens, boxes) in images.items():
             writer.add(image, tokens, boxes, 640, 480)
 
 
-def random_features(count: int, rows: int = 2) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def random_features(count, rows=2):
     random = np.random.default_rng(0)
     return {
         f"{number}": (random.normal(size=(rows, WIDTH)), random.uniform(0, 99, (rows, 4))) for number in range(count)
@@ -47,12 +45,7 @@ def random_features(count: int, rows: int = 2) -> dict[str, tuple[np.ndarray, np
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=images_of_a_store, second=images_of_a_store, shard_images=st.integers(1, 3))
-def test_a_store_returns_the_features_that_were_added(
-    tmp_path_factory: pytest.TempPathFactory,
-    first: dict[str, tuple[np.ndarray, np.ndarray]],
-    second: dict[str, tuple[np.ndarray, np.ndarray]],
-    shard_images: int,
-) -> None:
+def test_a_store_returns_the_features_that_were_added(tmp_path_factory, first, second, shard_images):
     folder = tmp_path_factory.mktemp("stores") / "store"
     fill(folder, first, shard_images)
     fill(folder, {image: found for image, found in second.items() if image not in first}, shard_images)
@@ -66,7 +59,7 @@ def test_a_store_returns_the_features_that_were_added(
         assert read.image_size == (640, 480)
 
 
-def test_images_added_before_an_error_are_kept(tmp_path: Path) -> None:
+def test_images_added_before_an_error_are_kept(tmp_path):
     intact, broken = random_features(1)["0"], (np.ones((2, WIDTH + 1)), np.ones((2, 4)))
     with pytest.raises(DataError, match="image 8"):
         fill(tmp_path / "store", {"7": intact, "8": broken})
@@ -83,9 +76,7 @@ def test_images_added_before_an_error_are_kept(tmp_path: Path) -> None:
         (np.ones((2, WIDTH)), np.ones((1, 4)), r"boxes have the shape \(1, 4\)"),
     ],
 )
-def test_malformed_features_are_refused_when_they_are_added(
-    tmp_path: Path, tokens: np.ndarray, boxes: np.ndarray, complaint: str
-) -> None:
+def test_malformed_features_are_refused_when_they_are_added(tmp_path, tokens, boxes, complaint):
     with (
         StoreWriter(tmp_path / "store", SOURCE, WIDTH) as writer,
         pytest.raises(DataError, match=rf"store, image 7: {complaint}"),
@@ -94,20 +85,20 @@ def test_malformed_features_are_refused_when_they_are_added(
     assert "7" not in FeatureStore(tmp_path / "store")
 
 
-def test_an_image_cannot_be_added_twice(tmp_path: Path) -> None:
+def test_an_image_cannot_be_added_twice(tmp_path):
     fill(tmp_path / "store", random_features(2))
     with pytest.raises(DataError, match="image 0: it is in the store already"):
         fill(tmp_path / "store", random_features(2))
 
 
-def test_features_of_another_source_or_width_are_not_mixed(tmp_path: Path) -> None:
+def test_features_of_another_source_or_width_are_not_mixed(tmp_path):
     fill(tmp_path / "store", random_features(1))
     for source, width in (({"made_by": "another"}, WIDTH), (SOURCE, WIDTH + 1)):
         with pytest.raises(DataError, match=r"features of another source.*a test"):
             StoreWriter(tmp_path / "store", source, width)
 
 
-def test_two_writers_share_a_store(tmp_path: Path) -> None:
+def test_two_writers_share_a_store(tmp_path):
     features = random_features(3)
     writers = [StoreWriter(tmp_path / "store", SOURCE, WIDTH) for _ in range(2)]
     for writer, images in zip(writers, (("0", "1"), ("1", "2")), strict=True):
@@ -122,8 +113,8 @@ def test_two_writers_share_a_store(tmp_path: Path) -> None:
     assert sorted(FeatureStore(tmp_path / "store").images()) == ["0", "1", "2"]
 
 
-def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*arguments: object) -> None:
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    def full(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
@@ -133,7 +124,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(FeatureStore(tmp_path / "store")) == 0
 
 
-def test_unfinished_files_of_a_killed_writer_are_removed_by_the_next(tmp_path: Path) -> None:
+def test_unfinished_files_of_a_killed_writer_are_removed_by_the_next(tmp_path):
     fill(tmp_path / "store", random_features(1))
     (tmp_path / "store" / "shard-00001.tokens.npy.1.unfinished").write_bytes(b"half")
     before = FeatureStore(tmp_path / "store")
@@ -142,14 +133,14 @@ def test_unfinished_files_of_a_killed_writer_are_removed_by_the_next(tmp_path: P
     assert not list((tmp_path / "store").glob("*.unfinished"))
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "precious").write_text("thesis")
     with pytest.raises(DataError, match="not a feature store"):
         StoreWriter(tmp_path, SOURCE, WIDTH)
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
-def test_the_error_for_a_missing_image_shows_an_id_of_the_store(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_image_shows_an_id_of_the_store(tmp_path):
     fill(tmp_path / "store", {"COCO_7.jpg": random_features(1)["0"]})
     with pytest.raises(DataError, match=r"store, image 7: it has no features; its ids look like COCO_7\.jpg"):
         FeatureStore(tmp_path / "store").read("7")
@@ -157,9 +148,7 @@ def test_the_error_for_a_missing_image_shows_an_id_of_the_store(tmp_path: Path) 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -np.nan])
 @pytest.mark.parametrize(("array", "kind"), [("tokens", "features"), ("boxes", "boxes")])
-def test_numbers_that_are_not_finite_are_refused_with_file_id_and_reason(
-    tmp_path: Path, array: str, kind: str, number: float
-) -> None:
+def test_numbers_that_are_not_finite_are_refused_with_file_id_and_reason(tmp_path, array, kind, number):
     fill(tmp_path / "store", random_features(3))
     path = tmp_path / "store" / f"shard-00000.{array}.npy"
     values = np.load(path)
@@ -176,7 +165,7 @@ def test_numbers_that_are_not_finite_are_refused_with_file_id_and_reason(
         batches.read(np.array([0, 1]))
 
 
-def test_facts_that_an_image_does_not_have_are_unknown_in_the_store(tmp_path: Path) -> None:
+def test_facts_that_an_image_does_not_have_are_unknown_in_the_store(tmp_path):
     tokens, boxes = np.ones((2, WIDTH)), np.full((2, 4), 0.25)
     with StoreWriter(tmp_path / "store", SOURCE, WIDTH) as writer:
         writer.add("fractions", tokens, boxes, None, None)
@@ -189,24 +178,24 @@ def test_facts_that_an_image_does_not_have_are_unknown_in_the_store(tmp_path: Pa
     assert [store.read(image).image_size for image in store.images()] == [None, None, (640, 480)]
 
 
-def cut_short(folder: Path) -> None:
+def cut_short(folder):
     path = folder / "shard-00001.tokens.npy"
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def of_another_shape(folder: Path) -> None:
+def of_another_shape(folder):
     np.save(folder / "shard-00001.boxes.npy", np.zeros((3, 4), np.float32))
 
 
-def index_of(**entry: object) -> Callable[[Path], object]:
+def index_of(**entry):
     return lambda folder: (folder / "shard-00001.json").write_text(json.dumps({"images": [entry]}))
 
 
-def index_twice(folder: Path) -> None:
+def index_twice(folder):
     (folder / "shard-00001.json").write_text((folder / "shard-00000.json").read_text())
 
 
-def newer(folder: Path) -> None:
+def newer(folder):
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**manifest, "format_version": 9}))
 
@@ -231,9 +220,7 @@ def newer(folder: Path) -> None:
         (lambda folder: (folder / "manifest.json").unlink(), r"manifest\.json: no such file.*training\.features"),
     ],
 )
-def test_a_damaged_store_is_refused_with_the_file(
-    tmp_path: Path, spoil: Callable[[Path], object], complaint: str
-) -> None:
+def test_a_damaged_store_is_refused_with_the_file(tmp_path, spoil, complaint):
     folder = tmp_path / "store"
     fill(folder, random_features(4))
     spoil(folder)

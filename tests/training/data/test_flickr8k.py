@@ -12,16 +12,16 @@ from training.errors import DataError
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory):
     return make_data(tmp_path_factory.mktemp("data")) / "flickr8k"
 
 
 @pytest.fixture
-def copy(root: Path, tmp_path: Path) -> Path:
+def copy(root, tmp_path):
     return Path(shutil.copytree(root, tmp_path / "flickr8k"))
 
 
-def test_splits_captions_and_images_are_read(root: Path) -> None:
+def test_splits_captions_and_images_are_read(root):
     dataset = Flickr8k(root)
     names = dataset.split("dev")
     assert names == [f"dev_{index}.jpg" for index in range(4)]
@@ -30,14 +30,14 @@ def test_splits_captions_and_images_are_read(root: Path) -> None:
     assert dataset.read_images(names, Preprocessing(288, 288)).shape == (4, 288, 288, 3)
 
 
-def test_captions_may_hold_commas_with_and_without_quotes(copy: Path) -> None:
+def test_captions_may_hold_commas_with_and_without_quotes(copy):
     with (copy / "captions.csv").open("a") as stream:
         stream.write('dev_0.jpg,one, two and three\ndev_0.jpg,"four, five"\n')
     assert Flickr8k(copy).captions["dev_0.jpg"][-2:] == ["one, two and three", "four, five"]
 
 
 @pytest.mark.parametrize("name", ["images_224.zip", "captions.csv", "dev.txt"])
-def test_a_missing_file_is_named(copy: Path, name: str) -> None:
+def test_a_missing_file_is_named(copy, name):
     (copy / name).unlink()
     with pytest.raises(DataError, match=name):
         Flickr8k(copy)
@@ -51,7 +51,7 @@ def test_a_missing_file_is_named(copy: Path, name: str) -> None:
         ("dev.txt", "dev_0.jpg\nnobody.jpg\n", r"dev\.txt, line 2: nobody\.jpg"),
     ],
 )
-def test_malformed_files_are_refused_with_the_place(copy: Path, name: str, text: str, complaint: str) -> None:
+def test_malformed_files_are_refused_with_the_place(copy, name, text, complaint):
     (copy / name).write_text(text)
     with pytest.raises(DataError, match=complaint):
         Flickr8k(copy).split("dev")

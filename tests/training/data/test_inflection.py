@@ -17,7 +17,7 @@ from training.data.inflection import is_plural, plural, singular
         ("roll of paper", "rolls of paper"),
     ],
 )
-def test_plural_and_singular_are_inverse(one: str, many: str) -> None:
+def test_plural_and_singular_are_inverse(one, many):
     assert plural(one) == many
     if " of " not in one:
         assert singular(many) == one
@@ -26,6 +26,6 @@ def test_plural_and_singular_are_inverse(one: str, many: str) -> None:
 
 
 @pytest.mark.parametrize("noun", ["bus", "gas", "canvas", "furniture", "dress", "sheep", "wine glass", "scissors"])
-def test_singulars_stay_as_they_are(noun: str) -> None:
+def test_singulars_stay_as_they_are(noun):
     assert singular(noun) == noun
     assert not is_plural(noun)

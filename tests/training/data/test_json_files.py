@@ -1,14 +1,12 @@
 """Reading JSON and JSON Lines."""
 
-from pathlib import Path
-
 import pytest
 
 from training.data.json_files import read_json, read_json_lines
 from training.errors import DataError
 
 
-def test_files_are_read_as_written(tmp_path: Path) -> None:
+def test_files_are_read_as_written(tmp_path):
     (tmp_path / "a.json").write_text('{"caption": "un café"}', encoding="utf-8")
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": 2}\n')
     assert read_json(tmp_path / "a.json") == {"caption": "un café"}
@@ -18,13 +16,13 @@ def test_files_are_read_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"), [(b"{}\nnonsense", "line 2: not JSON"), (b"[1]", "line 1: expected an object")]
 )
-def test_a_line_that_is_no_object_is_named(content: bytes, complaint: str, tmp_path: Path) -> None:
+def test_a_line_that_is_no_object_is_named(content, complaint, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(content)
     with pytest.raises(DataError, match=complaint):
         read_json_lines(tmp_path / "a.jsonl")
 
 
-def test_unreadable_files_are_named(tmp_path: Path) -> None:
+def test_unreadable_files_are_named(tmp_path):
     (tmp_path / "latin1").write_bytes(b"\xe9")
     with pytest.raises(DataError, match="latin1 is not JSON"):
         read_json(tmp_path / "latin1")
@@ -39,14 +37,14 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("escaped", "expected"), [("\\ud83d\\ude00", "\N{GRINNING FACE}"), ("\\udc4d", "?"), ("\\uD83D x", "? x")]
 )
-def test_half_a_surrogate_pair_becomes_a_question_mark(tmp_path: Path, escaped: str, expected: str) -> None:
+def test_half_a_surrogate_pair_becomes_a_question_mark(tmp_path, escaped, expected):
     path = tmp_path / "a.json"
     path.write_text(f'{{"caption": "{escaped}"}}')
     assert read_json(path) == {"caption": expected}
     assert read_json_lines(path) == [{"caption": expected}]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"a": 1}', encoding="utf-8-sig")
     assert read_json(path) == {"a": 1}

@@ -14,9 +14,7 @@ COSTS = st.lists(st.integers(1, 90), min_size=1, max_size=40).map(lambda costs: 
 
 
 @given(COSTS, st.integers(1, 5), st.integers(1, 5))
-def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equally_many(
-    costs: np.ndarray, accumulate: int, processes: int
-) -> None:
+def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equally_many(costs, accumulate, processes):
     batch = np.arange(100, 100 + len(costs))
     shares = [divide_batch(batch, costs, accumulate, rank, processes) for rank in range(processes)]
     assert len({len(own) for own in shares}) == 1
@@ -35,23 +33,23 @@ def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equ
 
 
 @given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))
-def test_a_shuffled_epoch_has_every_image_once_and_depends_on_the_seed_alone(count: int, batch: int, seed: int) -> None:
+def test_a_shuffled_epoch_has_every_image_once_and_depends_on_the_seed_alone(count, batch, seed):
     costs = np.random.default_rng(seed).integers(1, 20, count)
     order = shuffle(costs, batch, np.random.default_rng(seed))
     assert sorted(order) == list(range(count))
     assert order.tolist() == shuffle(costs, batch, np.random.default_rng(seed)).tolist()
 
 
-def test_images_of_a_batch_have_similar_costs() -> None:
+def test_images_of_a_batch_have_similar_costs():
     costs = np.random.default_rng(0).integers(5, 20, 400)
     batches = costs[shuffle(costs, 20, np.random.default_rng(0))].reshape(20, 20)
     assert np.ptp(batches, axis=1).max() <= 2
 
 
-def test_values_come_in_order_and_the_next_ones_are_loaded_while_the_first_is_in_use() -> None:
+def test_values_come_in_order_and_the_next_ones_are_loaded_while_the_first_is_in_use():
     read = [threading.Event() for _ in range(20)]
 
-    def load(key: int) -> int:
+    def load(key):
         read[key].set()
         return key * key
 
@@ -62,8 +60,8 @@ def test_values_come_in_order_and_the_next_ones_are_loaded_while_the_first_is_in
         assert list(values) == [key * key for key in range(1, 20)]
 
 
-def test_an_error_of_loading_is_raised_in_the_place_of_its_value() -> None:
-    def load(key: int) -> int:
+def test_an_error_of_loading_is_raised_in_the_place_of_its_value():
+    def load(key):
         if key == 2:
             raise ValueError("broken")
         return key

@@ -1,7 +1,6 @@
 """The reader of looked_at: several archives, parts, lists of things, and what it refuses."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,11 +11,11 @@ from training.errors import DataError
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     return make_looked_at(tmp_path)
 
 
-def test_photographs_of_several_archives_are_one_data_set(data: Path) -> None:
+def test_photographs_of_several_archives_are_one_data_set(data):
     dataset = LookedAt(data)
     assert dataset.split("train") == ["looked_at/a.jpg", "nyu_rooms/b.jpg"], "black and white pictures are left out"
     assert dataset.split("dev") == ["looked_at/c.jpg", "looked_at/d.jpg"]
@@ -27,12 +26,12 @@ def test_photographs_of_several_archives_are_one_data_set(data: Path) -> None:
     assert dataset.photograph_key("nyu_rooms/b.jpg") != dataset.photograph_key("looked_at/a.jpg")
 
 
-def test_photographs_that_show_a_measured_one_are_in_no_split(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_photographs_that_show_a_measured_one_are_in_no_split(data, monkeypatch):
     monkeypatch.setattr(looked_at, "excluded_photographs", lambda folder: {"b.jpg"} if folder == "nyu_rooms" else ())
     assert LookedAt(data).split("train") == ["looked_at/a.jpg"]
 
 
-def test_sources_are_chosen_and_the_manifest_names_their_terms(data: Path) -> None:
+def test_sources_are_chosen_and_the_manifest_names_their_terms(data):
     chosen = LookedAtOptions(sources=["door_detect", "spot_homes"])
     assert [*chosen.open(data).captions] == ["looked_at/a.jpg", "looked_at/c.jpg"]
     terms = chosen.provenance[0]["terms"]
@@ -41,7 +40,7 @@ def test_sources_are_chosen_and_the_manifest_names_their_terms(data: Path) -> No
     assert "NYU" not in terms
     assert "NYU" in LookedAtOptions().provenance[0]["terms"]
     with pytest.raises(ValueError, match="sources must be a list of texts"):
-        LookedAtOptions(sources="door_detect")  # type: ignore[arg-type]
+        LookedAtOptions(sources="door_detect")
     with pytest.raises(DataError, match="no photograph of nothing"):
         _ = LookedAtOptions(sources=["nothing"]).open(data).captions
 
@@ -55,7 +54,7 @@ def test_sources_are_chosen_and_the_manifest_names_their_terms(data: Path) -> No
         ({"things": None}, "entry 1: things is missing"),
     ],
 )
-def test_malformed_entries_are_named(data: Path, changes: dict[str, object], complaint: str) -> None:
+def test_malformed_entries_are_named(data, changes, complaint):
     path = data / "looked_at" / "captions.jsonl"
     first, *others = path.read_text().splitlines()
     entry = {key: value for key, value in {**json.loads(first), **changes}.items() if value is not None}
@@ -65,7 +64,7 @@ def test_malformed_entries_are_named(data: Path, changes: dict[str, object], com
 
 
 @pytest.mark.needs_data
-def test_no_kept_room_and_no_dev_photograph_is_trained_on(data_dir: Path) -> None:
+def test_no_kept_room_and_no_dev_photograph_is_trained_on(data_dir):
     from training.data.coco_photographs import CocoPhotographs
     from training.data.held_out import kept_aside_rooms
 

@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -15,7 +13,6 @@ from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
 from training.configs.schema import DataConfig
-from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import CocoDataset
 from training.data.datasets import open_dataset, provenance, provenance_of_record
 from training.data.feature_store import FeatureStore
@@ -30,14 +27,14 @@ COCO = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}}
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     root = make_data(tmp_path_factory.mktemp("data"))
     make_coco(root)
     make_home(root / "home")
     return root
 
 
-def make_home(root: Path) -> None:
+def make_home(root):
     """Write two photographs with a caption each, in the format of COCO."""
     (root / "000000").mkdir(parents=True)
     images = [{"id": frame, "file_name": f"000000/{frame:06d}.jpg"} for frame in range(2)]
@@ -49,12 +46,12 @@ def make_home(root: Path) -> None:
     (root / "captions.json").write_text(json.dumps({"images": images, "annotations": annotations}))
 
 
-def home_in(folder: Path) -> dict[str, Any]:
+def home_in(folder):
     options = {"captions": {"train": str(folder / "captions.json")}, "photographs": str(folder)}
     return {"dataset": "coco", "options": options}
 
 
-def mixture(data: Path, scored: tuple[str, ...] = ("photos",), **sources: dict[str, Any]) -> dict[str, Any]:
+def mixture(data, scored=("photos",), **sources):
     everything = {
         "photos": FLICKR8K,
         "coco": COCO,
@@ -63,11 +60,11 @@ def mixture(data: Path, scored: tuple[str, ...] = ("photos",), **sources: dict[s
     return {"sources": {**everything, **sources}, "scored": list(scored)}
 
 
-def opened(data: Path, **changes: Any) -> CaptionDataset:
+def opened(data, **changes):
     return open_dataset(DataConfig(dataset="mixture", options=mixture(data, **changes)), data)
 
 
-def test_all_sources_are_trained_on_and_the_scored_ones_are_dev(data: Path) -> None:
+def test_all_sources_are_trained_on_and_the_scored_ones_are_dev(data):
     dataset = opened(data)
     train = dataset.split("train")
     assert [sum(image.startswith(f"{name}/") for image in train) for name in ("photos", "coco", "home")] == [12, 10, 2]
@@ -75,7 +72,7 @@ def test_all_sources_are_trained_on_and_the_scored_ones_are_dev(data: Path) -> N
     assert all(dataset.captions[image] for image in train)
 
 
-def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data: Path) -> None:
+def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data):
     home = {**home_in(data / "home"), "repeat": 3}
     dataset = opened(data, home=home)
     train = dataset.split("train")
@@ -83,13 +80,13 @@ def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data: Path) -> N
     assert dataset.source_of("home/0") == "home"
 
 
-def test_a_source_with_repeat_0_is_left_out_but_may_be_scored(data: Path) -> None:
+def test_a_source_with_repeat_0_is_left_out_but_may_be_scored(data):
     dataset = opened(data, photos={**FLICKR8K, "repeat": 0})
     assert not any(image.startswith("photos/") for image in dataset.split("train"))
     assert all(image.startswith("photos/") for image in dataset.split("dev"))
 
 
-def test_weights_are_those_of_the_sources_and_1_elsewhere(data: Path) -> None:
+def test_weights_are_those_of_the_sources_and_1_elsewhere(data):
     dataset = opened(data, coco={**COCO, "weight": 0.4, "repeat": 2})
     images = dataset.split("train")
     weights = caption_weights(dataset, images)
@@ -100,7 +97,7 @@ def test_weights_are_those_of_the_sources_and_1_elsewhere(data: Path) -> None:
     assert caption_weights(alone, alone.split("train")).tolist() == [1.0] * SIZES["train"]
 
 
-def captioned(**captions: list[str]) -> Mixture:
+def captioned(**captions):
     """A mixture of one source, all of whose photographs but the last are trained on."""
     names = list(captions)
     return Mixture(
@@ -110,7 +107,7 @@ def captioned(**captions: list[str]) -> Mixture:
     )
 
 
-def test_no_sentence_has_more_photographs_than_the_mixture_allows() -> None:
+def test_no_sentence_has_more_photographs_than_the_mixture_allows():
     names = [f"p{number}" for number in range(6)]
     shared = {name: ["A room.", "A room with a table.", f"a sofa in room {name}"] for name in names}
     shared["p5"][1] = "a room with a table"
@@ -122,7 +119,7 @@ def test_no_sentence_has_more_photographs_than_the_mixture_allows() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from(["a bed", "a lamp", "a room"]), min_size=1), min_size=1, max_size=12))
-def test_every_photograph_keeps_a_caption_of_its_own_under_the_cap(sentences: list[list[str]]) -> None:
+def test_every_photograph_keeps_a_caption_of_its_own_under_the_cap(sentences):
     own = {f"p{number}": captions for number, captions in enumerate(sentences)}
     captions = captioned(**own, dev=["a bed"]).captions
     for name, before in own.items():
@@ -130,7 +127,7 @@ def test_every_photograph_keeps_a_caption_of_its_own_under_the_cap(sentences: li
         assert set(captions[f"a/{name}"]) <= set(before)
 
 
-def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None:
+def test_photographs_of_any_order_come_from_their_own_source(data):
     dataset = opened(data)
     names = ["home/1", "photos/train_0.jpg", "home/0", "home/1"]
     together = dataset.read_images(names)
@@ -140,7 +137,7 @@ def test_photographs_of_any_order_come_from_their_own_source(data: Path) -> None
     assert [int(image.mean().round()) for image in together[[0, 2]]] == [150, 50]
 
 
-def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> None:
+def test_errors_of_missing_data_name_the_source(data, tmp_path):
     with pytest.raises(DataError, match=r"source home: .*nowhere/captions.json: no such file"):
         opened(data, home=home_in(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="source home: no image in split 'dev'; there are train"):
@@ -174,18 +171,18 @@ def test_errors_of_missing_data_name_the_source(data: Path, tmp_path: Path) -> N
         ({"sources": {"a": FLICKR8K}, "scored": ["b"]}, "scored: 'b' is none of the sources, a"),
     ],
 )
-def test_a_malformed_mixture_is_refused_with_the_place(tmp_path: Path, options: dict[str, Any], complaint: str) -> None:
+def test_a_malformed_mixture_is_refused_with_the_place(tmp_path, options, complaint):
     config = write_config(tmp_path / "config.yaml", data={"dataset": "mixture", "options": options})
     with pytest.raises(ConfigError, match=complaint):
         load_run(config)
 
 
-def test_the_provenance_of_a_mixture_lists_every_source(data: Path) -> None:
+def test_the_provenance_of_a_mixture_lists_every_source(data):
     names = [entry["name"] for entry in provenance(DataConfig(dataset="mixture", options=mixture(data)))]
     assert [any(part in name for name in names) for part in ("Flickr8k", "COCO")] == [True] * 2
 
 
-def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(data: Path, tmp_path: Path) -> None:
+def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(data, tmp_path):
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}]
     both = mixture(data)
     alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
@@ -198,13 +195,13 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
     assert len(FeatureStore(folder)) >= 12 + 10 + 2 + 4
 
 
-def test_data_sets_of_earlier_versions_are_named_by_the_run() -> None:
+def test_data_sets_of_earlier_versions_are_named_by_the_run():
     data = {"dataset": "mixture", "options": {"sources": {"rooms": {"dataset": "rooms"}}}}
     assert provenance_of_record({"name": "r", "experiment": {"data": data}})[0]["name"].startswith("data of the run r")
     assert provenance_of_record({"experiment": {"data": data}, "captions_trained_on": []}) == []
 
 
-def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data: Path, tmp_path: Path) -> None:
+def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data, tmp_path):
     bundle = Bundle.load()
     config = load_run(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
     trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").task.trained

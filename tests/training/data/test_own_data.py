@@ -1,16 +1,12 @@
 """The user's own pictures: every format of captions, splits, and what is left out."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
 from training.configs.schema import DataConfig
-from training.data.caption_dataset import CaptionDataset
 from training.data.checking import check_data, unusable_pictures
 from training.data.datasets import open_dataset, provenance
 from training.data.feature_extraction import Ids, find_photographs
@@ -20,40 +16,40 @@ from training.errors import DataError
 CAPTIONS = {f"{place}.png": [f"a picture, number {place}", f"ein Bild {place}"] for place in range(10)}
 
 
-def draw(path: Path, grey: int) -> None:
+def draw(path, grey):
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), np.full((24, 32, 3), grey, np.uint8))
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def pictures(tmp_path):
     for place, name in enumerate(CAPTIONS):
         draw(tmp_path / "own" / name, 20 * place)
     return tmp_path / "own"
 
 
-def rows(keys: tuple[str, str]) -> list[dict[str, str]]:
+def rows(keys):
     return [{keys[0]: name, keys[1]: text} for name, texts in CAPTIONS.items() for text in texts]
 
 
-def delimited(delimiter: str) -> str:
+def delimited(delimiter):
     lines = [delimiter.join(('"' + value + '"') for value in row.values()) for row in rows(("image", "caption"))]
     return "\ufeff" + "\n".join([delimiter.join(("Image", "caption")), *lines])
 
 
-def coco() -> str:
+def coco():
     images = [{"id": place, "file_name": name} for place, name in enumerate(CAPTIONS)]
     captions = [{"image_id": place, "caption": t} for place, texts in enumerate(CAPTIONS.values()) for t in texts]
     return json.dumps({"images": images, "annotations": captions})
 
 
-def karpathy() -> str:
+def karpathy():
     return json.dumps(
         {"images": [{"filename": name, "sentences": [{"raw": t} for t in texts]} for name, texts in CAPTIONS.items()]}
     )
 
 
-TABLES: dict[str, Callable[[], str]] = {
+TABLES = {
     "captions.csv": lambda: delimited(","),
     "captions.tsv": lambda: delimited("\t"),
     "captions.jsonl": lambda: "\n".join(json.dumps({"file_name": n, "text": t}) for n, t in CAPTIONS.items()),
@@ -63,29 +59,29 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def opened(data: Path, dataset: str = "table", **options: Any) -> CaptionDataset:
+def opened(data, dataset="table", **options):
     return open_dataset(DataConfig(dataset=dataset, options=options), data)
 
 
-def whole(dataset: CaptionDataset) -> dict[str, list[str]]:
+def whole(dataset):
     return {name: list(dataset.captions[name]) for split in ("train", "dev") for name in dataset.split(split)}
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_format_of_a_table_has_the_same_pictures_and_captions(pictures: Path, table: str) -> None:
+def test_every_format_of_a_table_has_the_same_pictures_and_captions(pictures, table):
     (pictures / table).write_text(TABLES[table](), encoding="utf-8")
     dataset = opened(pictures.parent, table=f"own/{table}")
     assert whole(dataset) == CAPTIONS
     assert dataset.read_images(["3.png"])[0, 0, 0].tolist() == [60, 60, 60]
 
 
-def test_texts_beside_the_pictures_have_a_caption_a_line(pictures: Path) -> None:
+def test_texts_beside_the_pictures_have_a_caption_a_line(pictures):
     for name, texts in CAPTIONS.items():
         (pictures / name).with_suffix(".txt").write_text("\n\n".join(texts), encoding="utf-8")
     assert whole(opened(pictures.parent, "folder", folder="own")) == CAPTIONS
 
 
-def test_an_imagefolder_has_its_captions_in_metadata_and_its_splits_in_folders(tmp_path: Path) -> None:
+def test_an_imagefolder_has_its_captions_in_metadata_and_its_splits_in_folders(tmp_path):
     for split in ("train", "validation"):
         draw(tmp_path / "set" / split / "1.jpg", 90)
         line = {"file_name": "1.jpg", "text": f"a picture to {split}"}
@@ -95,7 +91,7 @@ def test_an_imagefolder_has_its_captions_in_metadata_and_its_splits_in_folders(t
     assert dataset.captions["validation/1.jpg"] == ["a picture to validation"]
 
 
-def test_the_dev_split_is_drawn_by_the_seed_and_stays_when_a_picture_is_added(pictures: Path) -> None:
+def test_the_dev_split_is_drawn_by_the_seed_and_stays_when_a_picture_is_added(pictures):
     (pictures / "list.json").write_text(TABLES["list.json"]())
     first = opened(pictures.parent, table="own/list.json", dev_share=0.3)
     assert len(first.split("dev")) == 3
@@ -107,7 +103,7 @@ def test_the_dev_split_is_drawn_by_the_seed_and_stays_when_a_picture_is_added(pi
     assert len(set(again.split("dev")) & set(first.split("dev"))) >= 2
 
 
-def test_the_file_says_the_split_by_a_column_or_by_a_file_for_each(pictures: Path) -> None:
+def test_the_file_says_the_split_by_a_column_or_by_a_file_for_each(pictures):
     table = [{"image": name, "caption": "a picture", "split": "val" if name < "3" else "train"} for name in CAPTIONS]
     (pictures / "all.json").write_text(json.dumps(table))
     assert opened(pictures.parent, table="own/all.json").split("dev") == ["0.png", "1.png", "2.png"]
@@ -118,7 +114,7 @@ def test_the_file_says_the_split_by_a_column_or_by_a_file_for_each(pictures: Pat
     assert opened(pictures.parent, table=tables).split("dev") == [*CAPTIONS][6:]
 
 
-def test_a_caption_with_commas_and_without_quotes_is_one_caption(pictures: Path) -> None:
+def test_a_caption_with_commas_and_without_quotes_is_one_caption(pictures):
     (pictures / "c.csv").write_text("file_name,caption\n0.png,a cat, a dog\n1.png,a bird\n")
     assert whole(opened(pictures.parent, table="own/c.csv"))["0.png"] == ["a cat, a dog"]
 
@@ -134,14 +130,14 @@ def test_a_caption_with_commas_and_without_quotes_is_one_caption(pictures: Path)
         ("a.csv", "image,caption\n0.png,a cat\n", "1 pictures with captions to train on; 2 are needed"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_refused(pictures: Path, table: str, content: str, message: str) -> None:
+def test_a_table_that_cannot_be_read_is_refused(pictures, table, content, message):
     (pictures / table).write_text(content)
     with pytest.raises(DataError, match=message):
         opened(pictures.parent, table=f"own/{table}")
 
 
 @pytest.fixture
-def bad(pictures: Path) -> DataConfig:
+def bad(pictures):
     """Ten pictures: one without text, one with an empty text, one broken, one missing, one twice, a letterless text."""
     for name, texts in CAPTIONS.items():
         (pictures / name).with_suffix(".txt").write_text("\n".join(texts))
@@ -159,7 +155,7 @@ def bad(pictures: Path) -> DataConfig:
     return DataConfig(dataset="table", options={"table": "own/t.jsonl"})
 
 
-def test_a_check_lists_everything_that_is_wrong(pictures: Path, bad: DataConfig) -> None:
+def test_a_check_lists_everything_that_is_wrong(pictures, bad):
     _, issues = check_data(bad, pictures.parent)
     assert sorted((issue.kind, issue.where.count("0.png") > 0) for issue in issues) == [
         ("captions twice for one picture", False), ("captions without a letter or digit", False),
@@ -169,9 +165,7 @@ def test_a_check_lists_everything_that_is_wrong(pictures: Path, bad: DataConfig)
     assert "3.png = 4.png" in {issue.where for issue in issues}
 
 
-def test_unusable_pictures_are_left_out_with_a_sentence_or_refused(
-    pictures: Path, bad: DataConfig, tmp_path: Path
-) -> None:
+def test_unusable_pictures_are_left_out_with_a_sentence_or_refused(pictures, bad, tmp_path):
     left_out, sentence = unusable_pictures(bad, pictures.parent, tmp_path / "cache")
     assert left_out == {"2.png", "5.png"}
     assert "1 pictures that cannot be read" in sentence
@@ -181,22 +175,20 @@ def test_unusable_pictures_are_left_out_with_a_sentence_or_refused(
         unusable_pictures(refusing, pictures.parent, tmp_path / "cache")
 
 
-def test_a_folder_reports_texts_without_a_picture(pictures: Path, bad: DataConfig) -> None:
+def test_a_folder_reports_texts_without_a_picture(pictures, bad):
     kinds = [kind for kind, _ in opened(pictures.parent, "folder", folder="own").issues]
     assert "texts without a picture" in kinds
     assert "pictures without a caption" in kinds
 
 
-def test_the_manifest_says_what_the_data_was() -> None:
+def test_the_manifest_says_what_the_data_was():
     options = {"folder": "own", "name": "our kitchen", "terms": "not for publication"}
     assert provenance(DataConfig(dataset="folder", options=options)) == [
         {"name": "our kitchen", "terms": "not for publication"}
     ]
 
 
-def test_a_picture_is_in_one_split_and_is_decoded_once(
-    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_is_in_one_split_and_is_decoded_once(pictures, tmp_path, monkeypatch):
     (pictures / "3.png").write_bytes((pictures / "4.png").read_bytes())
     table = [
         {"image": name, "caption": "a picture", "split": "val" if name == "3.png" else "train"} for name in CAPTIONS
@@ -213,7 +205,7 @@ def test_a_picture_is_in_one_split_and_is_decoded_once(
 
 
 @pytest.mark.parametrize("column", ["group", "Place", "scene"])
-def test_pictures_of_one_group_stay_in_one_split(pictures: Path, column: str) -> None:
+def test_pictures_of_one_group_stay_in_one_split(pictures, column):
     table = [{"image": name, "caption": "a picture", column: f"drive {int(name[0]) // 3}"} for name in CAPTIONS]
     (pictures / "all.json").write_text(json.dumps(table))
     for seed in range(5):
@@ -231,7 +223,7 @@ def test_pictures_of_one_group_stay_in_one_split(pictures: Path, column: str) ->
         opened(pictures.parent, table="own/all.json")
 
 
-def test_a_check_names_neighbours_that_look_alike_on_both_sides(tmp_path: Path) -> None:
+def test_a_check_names_neighbours_that_look_alike_on_both_sides(tmp_path):
     (tmp_path / "own").mkdir()
     random = np.random.default_rng(0)
     room = random.integers(0, 256, (8, 9, 3)).astype(np.uint8)
@@ -250,7 +242,7 @@ def test_a_check_names_neighbours_that_look_alike_on_both_sides(tmp_path: Path) 
     ]  # fmt: skip
 
 
-def test_copies_in_hidden_folders_are_no_data(pictures: Path) -> None:
+def test_copies_in_hidden_folders_are_no_data(pictures):
     for name, texts in CAPTIONS.items():
         (pictures / name).with_suffix(".txt").write_text("\n".join(texts))
     hidden = pictures / ".ipynb_checkpoints"

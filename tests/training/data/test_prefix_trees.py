@@ -13,7 +13,7 @@ words = st.lists(st.integers(2, 5), min_size=1, max_size=5).map(lambda ids: [BEG
 batches = st.lists(st.lists(words, min_size=1, max_size=4), min_size=1, max_size=3)
 
 
-def padded(groups: list[list[list[int]]]) -> np.ndarray:
+def padded(groups):
     """Pad the captions of images to one array, (B, G, T)."""
     captions = [caption for group in groups for caption in group]
     shape = len(groups), max(map(len, groups)), max(map(len, captions))
@@ -24,13 +24,13 @@ def padded(groups: list[list[list[int]]]) -> np.ndarray:
     return array
 
 
-def prefixes(group: list[list[int]]) -> set[tuple[int, ...]]:
+def prefixes(group):
     """The prefixes of an image's captions that have a next word."""
     return {tuple(caption[:length]) for caption in group for length in range(1, len(caption))}
 
 
 @given(batches)
-def test_every_different_prefix_has_one_node(groups: list[list[list[int]]]) -> None:
+def test_every_different_prefix_has_one_node(groups):
     tree, _ = prefix_trees(padded(groups))
     assert tree.words.shape[1] == max(len(prefixes(group)) for group in groups)
     for image, group in enumerate(groups):
@@ -48,12 +48,12 @@ def test_every_different_prefix_has_one_node(groups: list[list[list[int]]]) -> N
 
 
 @given(batches, st.integers(0, 100))
-def test_next_words_sum_the_weights_of_their_captions(groups: list[list[list[int]]], seed: int) -> None:
+def test_next_words_sum_the_weights_of_their_captions(groups, seed):
     captions = padded(groups)
     weights = np.random.default_rng(seed).uniform(0.5, 2, captions.shape[:2])
     tree, next_words = prefix_trees(captions, weights)
     count = tree.words.shape[1]
-    expected: dict[tuple[int, tuple[int, ...], int], float] = {}
+    expected = {}
     for image, group in enumerate(groups):
         for caption, weight in zip(group, weights[image], strict=False):
             for place in range(1, len(caption)):
@@ -68,13 +68,13 @@ def test_next_words_sum_the_weights_of_their_captions(groups: list[list[list[int
 
 
 @given(batches)
-def test_values_of_next_words_return_to_their_captions(groups: list[list[list[int]]]) -> None:
+def test_values_of_next_words_return_to_their_captions(groups):
     captions = padded(groups)
     _, next_words = prefix_trees(captions)
     arranged = next_words.by_caption(next_words.words.float())
     assert arranged.tolist() == captions[..., 1:].tolist()
 
 
-def test_captions_without_a_word_to_predict_are_refused() -> None:
+def test_captions_without_a_word_to_predict_are_refused():
     with pytest.raises(ValueError, match="no caption has a word to predict"):
         prefix_trees(np.array([[[BEGIN, PADDING_ID]]]))

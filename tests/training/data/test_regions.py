@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
-from training.data.regions import RegionFeatures
 from training.data.visual_inputs import check_images, open_features
 from training.errors import DataError
 
@@ -19,29 +18,26 @@ ONE_BOX, ONE_FEATURE = (base64.b64encode(np.zeros(size, "<f4").tobytes()).decode
 every_format = pytest.mark.parametrize("write", [write_hdf5, write_tsv, write_npz])
 
 
-def opened(path: Path) -> RegionFeatures:
+def opened(path):
     kind = {".hdf5": "hdf5", ".h5": "hdf5", ".tsv": "tsv"}.get(path.suffix, "npz")
     return open_features(kind, [path], WIDTH, MAX_REGIONS)
 
 
 @every_format
-def test_features_boxes_and_image_sizes_are_read_by_image_id(tmp_path: Path, write: Writer) -> None:
+def test_features_boxes_and_image_sizes_are_read_by_image_id(tmp_path, write):
     images = {"391895": regions(10, seed=1), "7": regions(36, seed=2), "a_boxes": regions(2)}
     store = opened(write(tmp_path, images))
     assert sorted(store.images()) == sorted(images)
     for image, arrays in images.items():
         read = store.read(image)
         np.testing.assert_array_equal(read.features, arrays["features"])
-        assert read.boxes_xyxy is not None
         np.testing.assert_array_equal(read.boxes_xyxy, fractions(arrays["boxes"]))
         assert read.features.dtype == read.boxes_xyxy.dtype == np.float32
         assert read.image_size == SIZE
 
 
 @pytest.mark.parametrize("write", [write_hdf5, write_npz])
-def test_without_the_size_of_the_image_boxes_in_pixels_are_unknown_and_fractions_are_read(
-    tmp_path: Path, write: Callable[[Path, dict[str, Arrays], None], Path]
-) -> None:
+def test_without_the_size_of_the_image_boxes_in_pixels_are_unknown_and_fractions_are_read(tmp_path, write):
     pixels = regions(4)
     as_fractions = {**pixels, "boxes": fractions(pixels["boxes"])}
     store = opened(write(tmp_path, {"pixels": pixels, "fractions": as_fractions}, None))
@@ -52,9 +48,7 @@ def test_without_the_size_of_the_image_boxes_in_pixels_are_unknown_and_fractions
 
 
 @every_format
-def test_an_image_size_that_is_not_positive_is_refused(
-    tmp_path: Path, write: Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_size_that_is_not_positive_is_refused(tmp_path, write, monkeypatch):
     if write is write_tsv:
         monkeypatch.setattr("tests.training.region_files.SIZE", (0, 480))
         path = write_tsv(tmp_path, {"7": regions(3)})
@@ -65,16 +59,15 @@ def test_an_image_size_that_is_not_positive_is_refused(
 
 
 @every_format
-def test_the_first_50_regions_are_read_in_file_order(tmp_path: Path, write: Writer) -> None:
+def test_the_first_50_regions_are_read_in_file_order(tmp_path, write):
     many = regions(100)
     read = opened(write(tmp_path, {"7": many})).read("7")
     np.testing.assert_array_equal(read.features, many["features"][:MAX_REGIONS])
-    assert read.boxes_xyxy is not None
     assert len(read.boxes_xyxy) == MAX_REGIONS
 
 
 @every_format
-def test_an_image_without_features_is_an_error(tmp_path: Path, write: Writer) -> None:
+def test_an_image_without_features_is_an_error(tmp_path, write):
     path = write(tmp_path, {"7": regions(3)})
     store = opened(path)
     assert "7" in store
@@ -95,9 +88,7 @@ def test_an_image_without_features_is_an_error(tmp_path: Path, write: Writer) ->
         ("boxes", lambda v: v[:, :3], r"boxes have the shape \(4, 3\)"),
     ],
 )
-def test_corrupted_arrays_are_refused_with_file_id_and_reason(
-    tmp_path: Path, write: Writer, kind: str, change: Callable[[np.ndarray], np.ndarray], complaint: str
-) -> None:
+def test_corrupted_arrays_are_refused_with_file_id_and_reason(tmp_path, write, kind, change, complaint):
     arrays = regions(4)
     arrays[kind] = np.ascontiguousarray(change(arrays[kind])).astype(np.float32)
     store = opened(write(tmp_path, {"7": arrays, "8": regions(2)}))
@@ -109,7 +100,7 @@ def test_corrupted_arrays_are_refused_with_file_id_and_reason(
 @pytest.mark.parametrize(
     "storage", [{}, {"chunks": (2, WIDTH)}, {"compression": "gzip"}, {"dtype": ">f4"}, {"dtype": "<f2"}]
 )
-def test_hdf5_features_are_read_however_they_are_stored(tmp_path: Path, storage: dict[str, object]) -> None:
+def test_hdf5_features_are_read_however_they_are_stored(tmp_path, storage):
     import h5py
 
     values = regions(5)["features"].astype(np.float16).astype(np.float32)
@@ -127,7 +118,7 @@ def test_hdf5_features_are_read_however_they_are_stored(tmp_path: Path, storage:
         (f"7\twide\t480\t1\t{ONE_BOX}\t{ONE_FEATURE}", "image 7: the size of the image is 'wide x 480'"),
     ],
 )
-def test_malformed_lines_are_refused_with_file_id_and_reason(tmp_path: Path, line: str, complaint: str) -> None:
+def test_malformed_lines_are_refused_with_file_id_and_reason(tmp_path, line, complaint):
     path = tmp_path / "features.tsv"
     path.write_text(f"{line}\n")
     with pytest.raises(DataError, match=rf"features\.tsv, {complaint}"):
@@ -138,14 +129,14 @@ def test_malformed_lines_are_refused_with_file_id_and_reason(tmp_path: Path, lin
     ("text", "complaint"),
     [("", "is empty"), ("no tab\n", "line 1: no tab"), ("7\ta\n7\tb\n", "line 2: image 7 is in the file twice")],
 )
-def test_malformed_tsv_files_are_refused_when_opened(tmp_path: Path, text: str, complaint: str) -> None:
+def test_malformed_tsv_files_are_refused_when_opened(tmp_path, text, complaint):
     path = tmp_path / "features.tsv"
     path.write_text(text)
     with pytest.raises(DataError, match=rf"features\.tsv.*{complaint}"):
         opened(path)
 
 
-def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
+def test_files_of_another_kind_are_refused(tmp_path):
     (tmp_path / "features.h5").write_bytes(b"not HDF5")
     (tmp_path / "7.npz").write_bytes(b"not npz")
     with pytest.raises(DataError, match="is not an HDF5 file"):
@@ -158,7 +149,7 @@ def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
 
 
 @every_format
-def test_files_that_are_cut_short_are_refused(tmp_path: Path, write: Writer) -> None:
+def test_files_that_are_cut_short_are_refused(tmp_path, write):
     path = write(tmp_path, {"7": regions(20, seed=1)})
     file = path / "7.npz" if path.is_dir() else path
     file.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
@@ -166,7 +157,7 @@ def test_files_that_are_cut_short_are_refused(tmp_path: Path, write: Writer) -> 
         opened(path).read("7")
 
 
-def test_several_files_hold_different_images(tmp_path: Path) -> None:
+def test_several_files_hold_different_images(tmp_path):
     paths = []
     for image in ("7", "8"):
         (tmp_path / image).mkdir()
@@ -180,9 +171,7 @@ def test_several_files_hold_different_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [write_hdf5, write_npz])
-def test_sizes_of_an_annotation_file_make_fractions_of_boxes_in_pixels(
-    tmp_path: Path, write: Callable[[Path, dict[str, Arrays], None], Path]
-) -> None:
+def test_sizes_of_an_annotation_file_make_fractions_of_boxes_in_pixels(tmp_path, write):
     path = write(tmp_path, {"7": regions(4), "8": regions(4)}, None)
     annotations = tmp_path / "captions_train2014.json"
     annotations.write_text(json.dumps({"images": [{"id": 7, "file_name": "a.jpg", "width": 640, "height": 480}]}))
@@ -194,7 +183,7 @@ def test_sizes_of_an_annotation_file_make_fractions_of_boxes_in_pixels(
     assert store.read("8").boxes_xyxy is None
 
 
-def test_an_annotation_file_without_sizes_is_refused(tmp_path: Path) -> None:
+def test_an_annotation_file_without_sizes_is_refused(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"images": [{"id": 7, "file_name": "a.jpg"}]}))
     with pytest.raises(DataError, match=r"a.json: no image with width and height in it"):
         open_features("hdf5", [tmp_path / "x.hdf5"], WIDTH, MAX_REGIONS, [tmp_path / "a.json"])

@@ -1,7 +1,6 @@
 """Which things a caption names, and which of them an exhaustive list shows."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ THINGS = Things(["door", "door knob", "office chair", "price tag", "tv stand", "
         ("the light of a glass and metal", []),
     ],
 )
-def test_the_last_noun_of_a_compound_is_what_a_caption_names(caption: str, named: list[str]) -> None:
+def test_the_last_noun_of_a_compound_is_what_a_caption_names(caption, named):
     assert THINGS.named(caption) == named
 
 
@@ -37,15 +36,15 @@ def test_the_last_noun_of_a_compound_is_what_a_caption_names(caption: str, named
         ("a bathroom with a bed", ["bed", "bedroom"], ["bathroom"]),
     ],
 )
-def test_synonyms_and_kinds_of_listed_things_are_there(caption: str, things: list[str], absent: list[str]) -> None:
+def test_synonyms_and_kinds_of_listed_things_are_there(caption, things, absent):
     assert THINGS.absent(caption, THINGS.shown(things, ())) == absent
 
 
-def test_what_a_caption_of_the_image_names_is_there_too() -> None:
+def test_what_a_caption_of_the_image_names_is_there_too():
     assert THINGS.judge("a zebra", THINGS.shown([], ["two zebras"])) == {"zebra": True}
 
 
-def test_targets_are_the_most_frequent_things_and_images_without_a_list_are_unknown() -> None:
+def test_targets_are_the_most_frequent_things_and_images_without_a_list_are_unknown():
     lists = ThingLists([["bed", "lamp"], None, ["bed"], ["lamp", "bed", "vase"]], 2)
     assert lists.names == ["bed", "lamp"]
     np.testing.assert_array_equal(lists.present, [[1, 1], [0, 0], [1, 0], [1, 1]])
@@ -53,7 +52,7 @@ def test_targets_are_the_most_frequent_things_and_images_without_a_list_are_unkn
 
 
 @pytest.mark.needs_data
-def test_captions_by_looking_are_true_of_their_photographs_and_false_of_others(data_dir: Path) -> None:
+def test_captions_by_looking_are_true_of_their_photographs_and_false_of_others(data_dir):
     dataset = LookedAt(data_dir)
     photographs = [dataset.photographs[image] for image in dataset.split("dev")]
     things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())

@@ -24,7 +24,7 @@ SPECIAL_CASES = sorted({case.lower() for case in SPACY.tokenizer.rules})
         ("2 dogs", ["2", "dogs"]),
     ],
 )
-def test_captions_become_lower_case_words_without_punctuation(caption: str, words: list[str]) -> None:
+def test_captions_become_lower_case_words_without_punctuation(caption, words):
     assert tokenize(caption) == words
 
 
@@ -37,7 +37,7 @@ def test_captions_become_lower_case_words_without_punctuation(caption: str, word
         (" . ", []),
     ],
 )
-def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption: str, words: list[str]) -> None:
+def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption, words):
     assert RULES["spaces"].words(caption) == words
 
 
@@ -54,17 +54,17 @@ def test_x_lans_words_are_split_at_spaces_once_punctuation_is_deleted(caption: s
         ("... !", ""),
     ],
 )
-def test_unicode_splits_captions_of_any_script_and_loses_no_letter(caption: str, words: str) -> None:
+def test_unicode_splits_captions_of_any_script_and_loses_no_letter(caption, words):
     assert RULES["unicode"].words(caption) == words.split()
 
 
-def test_the_script_of_a_word_is_that_of_its_letters() -> None:
+def test_the_script_of_a_word_is_that_of_its_letters():
     words = ["café", "кошка", "猫", "3"]
     assert list(map(script_of, words)) == ["latin", "cyrillic", "cjk", "latin"]
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=80), st.integers(1, 4))
-def test_the_vocabulary_holds_exactly_the_words_seen_often_enough(spoken: list[str], minimum: int) -> None:
+def test_the_vocabulary_holds_exactly_the_words_seen_often_enough(spoken, minimum):
     words = build_vocabulary(Counter(spoken), minimum).words[len(SPECIAL) :]
     assert set(words) == {word for word in spoken if spoken.count(word) >= minimum}
     assert list(words) == sorted(words, key=lambda word: (-spoken.count(word), word))

@@ -15,7 +15,7 @@ SIDE = 224
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_a_view_enlarges_a_part_of_the_photograph(seed: int, flip: bool) -> None:
+def test_a_view_enlarges_a_part_of_the_photograph(seed, flip):
     columns, rows = np.meshgrid(np.arange(SIDE, dtype=np.uint8), np.arange(SIDE, dtype=np.uint8))
     image = np.stack([columns, rows, columns], axis=2)
     seen = random_view(image, flip, 0.7, np.random.default_rng(seed)).astype(int)
@@ -34,8 +34,8 @@ FOUR = np.array([5, 9, 14, 77])
 
 
 @pytest.mark.parametrize("phase", [CROPS, WHOLE])
-def test_the_views_of_an_epoch_depend_on_seed_phase_and_epoch_alone(phase: PhaseConfig) -> None:
-    def views(phase: PhaseConfig, seed: int, epoch: int) -> tuple[list[bool], bytes]:
+def test_the_views_of_an_epoch_depend_on_seed_phase_and_epoch_alone(phase):
+    def views(phase, seed, epoch):
         found = EpochViews(IMAGES, phase, seed, epoch)
         return found.mirrored.tolist(), found.cut(PHOTOGRAPHS, FOUR).tobytes()
 
@@ -44,12 +44,12 @@ def test_the_views_of_an_epoch_depend_on_seed_phase_and_epoch_alone(phase: Phase
     assert views(phase, 3, 2) not in others
 
 
-def test_a_view_does_not_depend_on_the_other_images_of_a_batch() -> None:
+def test_a_view_does_not_depend_on_the_other_images_of_a_batch():
     views = EpochViews(IMAGES, CROPS, 1, 0)
     np.testing.assert_array_equal(views.cut(PHOTOGRAPHS, FOUR)[2:3], views.cut(PHOTOGRAPHS[2:3], FOUR[2:3]))
 
 
-def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs() -> None:
+def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs():
     epochs = [EpochViews(IMAGES, WHOLE, 1, epoch) for epoch in range(10)]
     mirrored = np.stack([views.mirrored for views in epochs])
     assert 0.45 < mirrored.mean() < 0.55
@@ -59,14 +59,14 @@ def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_a_degraded_view_is_another_picture_of_the_same_size(seed: int) -> None:
+def test_a_degraded_view_is_another_picture_of_the_same_size(seed):
     image = PHOTOGRAPHS[seed % 4]
     worse = degrade_as_camera(image, np.random.default_rng(seed))
     assert (worse.shape, worse.dtype) == (image.shape, np.uint8)
     np.testing.assert_array_equal(worse, degrade_as_camera(image, np.random.default_rng(seed)))
 
 
-def test_a_phase_degrades_its_share_of_the_views() -> None:
+def test_a_phase_degrades_its_share_of_the_views():
     phase = replace(WHOLE, degrade=0.5, flip=False)
     whole = np.repeat(PHOTOGRAPHS[:1], 200, axis=0)
     changed = (EpochViews(IMAGES, phase, 1, 0).cut(whole, np.arange(200)) != whole).any(axis=(1, 2, 3))

@@ -10,14 +10,13 @@ from tests.tiny_model import padded_logits, tiny_captioner, tiny_smart, tiny_vis
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import word_ids
-from training.models.captioner import Captioner, Visual
 
 FORBIDDEN = SearchSettings().forbidden
 MAX_WORDS = 4
 WORDS = (4, 5, 6, 7)
 
 
-def scores_of(captioner: Captioner, visual: Visual, captions: list[tuple[int, ...]]) -> torch.Tensor:
+def scores_of(captioner, visual, captions):
     """Sums of the log probabilities (B, n) of captions, among the words that may be chosen."""
     longest = torch.zeros(len(captions), MAX_WORDS, dtype=torch.int64)
     for row, caption in enumerate(captions):
@@ -32,7 +31,7 @@ def scores_of(captioner: Captioner, visual: Visual, captions: list[tuple[int, ..
     return chosen.masked_fill(words == 0, 0.0).sum(-1)
 
 
-def all_captions() -> list[tuple[int, ...]]:
+def all_captions():
     """Every caption of up to four words, ended or cut at the longest length."""
     found = [(*words, Vocabulary.end_id) for n in range(MAX_WORDS) for words in itertools.product(WORDS, repeat=n)]
     return found + list(itertools.product(WORDS, repeat=MAX_WORDS))
@@ -47,9 +46,7 @@ CONSTRAINTS = [
 
 @pytest.mark.parametrize("constraints", CONSTRAINTS)
 @pytest.mark.parametrize("minimum", [1, 2])
-def test_wide_beams_find_the_best_of_all_captions_that_satisfy_the_constraints(
-    constraints: list[list[set[int]]], minimum: int
-) -> None:
+def test_wide_beams_find_the_best_of_all_captions_that_satisfy_the_constraints(constraints, minimum):
     captioner, visual = tiny_smart(24, 8, encoder_layers=1, decoder_layers=1), tiny_visual(2, 5, seed=1)
     captions = all_captions()
     scores = scores_of(captioner, visual, captions)
@@ -71,7 +68,7 @@ def test_wide_beams_find_the_best_of_all_captions_that_satisfy_the_constraints(
 
 
 @pytest.mark.parametrize("family", ["smart", "up_down"])
-def test_narrow_beams_satisfy_every_constraint(family: str) -> None:
+def test_narrow_beams_satisfy_every_constraint(family):
     captioner, visual = tiny_captioner(family), tiny_visual(4, 7, seed=2, ragged=True)
     constraints = [[{5, 6}, {9}, {20}], [{7}], [], [{29}, {4, 8}]]
     found = constrained_beam_search(captioner, visual, constraints, SearchSettings(3, 10), minimum=3)
@@ -84,7 +81,7 @@ def test_narrow_beams_satisfy_every_constraint(family: str) -> None:
 
 
 @pytest.mark.parametrize("end_penalty", [0.0, 3.0])
-def test_without_constraints_it_is_beam_search(end_penalty: float) -> None:
+def test_without_constraints_it_is_beam_search(end_penalty):
     captioner, visual = tiny_captioner("smart"), tiny_visual(3, 6, seed=3)
     found = constrained_beam_search(captioner, visual, [[]] * 3, SearchSettings(4, 8, end_penalty=end_penalty))
     with torch.inference_mode():
@@ -94,13 +91,13 @@ def test_without_constraints_it_is_beam_search(end_penalty: float) -> None:
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=1e-5)
 
 
-def test_constraints_that_need_more_words_than_there_are_are_satisfied_as_far_as_possible() -> None:
+def test_constraints_that_need_more_words_than_there_are_are_satisfied_as_far_as_possible():
     captioner, visual = tiny_captioner("smart"), tiny_visual(1, 6, seed=4)
     found = constrained_beam_search(captioner, visual, [[{4}, {5}, {6}]], SearchSettings(3, 2), minimum=3)
     assert found.satisfied[0].sum(-1).tolist() == [2, 2, 2]
 
 
-def test_a_constraint_has_the_words_and_their_plurals() -> None:
+def test_a_constraint_has_the_words_and_their_plurals():
     vocabulary = Vocabulary((*SPECIAL, "dog", "dogs", "puppy", "puppies", "cat"))
     assert word_ids(vocabulary, ["Dog", "puppy", "hot dog"]) == {4, 5, 6, 7}
     assert word_ids(vocabulary, ["zebra"]) == set()
@@ -115,6 +112,6 @@ def test_a_constraint_has_the_words_and_their_plurals() -> None:
         ([[], []], "for 2 images"),
     ],
 )
-def test_constraints_that_cannot_be_are_refused(constraints: list[list[set[int]]], message: str) -> None:
+def test_constraints_that_cannot_be_are_refused(constraints, message):
     with pytest.raises(ValueError, match=message):
         constrained_beam_search(tiny_captioner("smart"), tiny_visual(1, 3, seed=5), constraints, SearchSettings(2, 5))

@@ -12,14 +12,8 @@ from training.models import FAMILIES
 pytestmark = pytest.mark.needs_gpu
 
 
-@pytest.fixture(autouse=True)
-def _cuda() -> None:
-    if not torch.cuda.is_available():
-        pytest.skip(f"torch {torch.__version__} has no CUDA here")
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-def test_beams_are_those_of_the_cpu(family: str) -> None:
+def test_beams_are_those_of_the_cpu(family):
     captioner, visual = tiny_captioner(family).eval(), tiny_visual(4, 6, seed=1)
     on_gpu = type(visual)(*(part if part is None else part.cuda() for part in visual))
     with torch.inference_mode():
@@ -30,7 +24,7 @@ def test_beams_are_those_of_the_cpu(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_teacher_forcing_gives_the_gradients_of_the_cpu(family: str) -> None:
+def test_teacher_forcing_gives_the_gradients_of_the_cpu(family):
     captioner, visual = tiny_captioner(family).eval(), tiny_visual(4, 6, seed=1)
     words = tiny_captions(4, 2, seed=1)
     gradients = []

@@ -13,13 +13,13 @@ from smart_caption_ros.captioning.search import Finished
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import padded_logits, tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.captioner import Captioner, Visual
+from training.models.captioner import Visual
 
 WORDS, LONGEST = 7, 4
 """Size of the vocabulary, whose padding and begin tokens are never chosen, and words of the longest caption."""
 
 
-def every_caption(model: Captioner, visual: Visual, min_words: int) -> dict[tuple[int, ...], float]:
+def every_caption(model, visual, min_words):
     """The log probability of each caption of one image that may be said."""
     others = range(3, WORDS)
     captions = [
@@ -41,9 +41,7 @@ def every_caption(model: Captioner, visual: Visual, min_words: int) -> dict[tupl
 @pytest.mark.parametrize("finished", ["in_beams", "apart"])
 @given(seed=st.integers(0, 10_000), min_words=st.integers(1, LONGEST), length_penalty=st.sampled_from([0, 0.7, 1, -1]))
 @settings(max_examples=8)
-def test_a_search_with_a_beam_for_every_caption_finds_the_best(
-    finished: Finished, seed: int, min_words: int, length_penalty: float
-) -> None:
+def test_a_search_with_a_beam_for_every_caption_finds_the_best(finished, seed, min_words, length_penalty):
     length_penalty = length_penalty if finished == "apart" else 0.0
     model = tiny_smart(vocabulary_size=WORDS, seed=seed % 5)
     visual = Visual(torch.randn(1, 6, 24, generator=torch.Generator().manual_seed(seed)) * 2)
@@ -60,7 +58,7 @@ def test_a_search_with_a_beam_for_every_caption_finds_the_best(
 
 @given(seed=st.integers(0, 10_000), beam_size=st.integers(1, 4), min_words=st.integers(1, 6))
 @settings(max_examples=8)
-def test_the_best_caption_is_the_same_where_the_search_ends_with_it(seed: int, beam_size: int, min_words: int) -> None:
+def test_the_best_caption_is_the_same_where_the_search_ends_with_it(seed, beam_size, min_words):
     model = tiny_smart(seed=seed % 5)
     visual = Visual(torch.randn(6, 6, 24, generator=torch.Generator().manual_seed(seed)) * 2)
     for finished in get_args(Finished):
@@ -73,7 +71,7 @@ def test_the_best_caption_is_the_same_where_the_search_ends_with_it(seed: int, b
         assert ((late.words[:, 0] != 0).sum(dim=1) >= min_words).all()
 
 
-def test_images_that_are_searched_together_have_the_captions_of_each_alone() -> None:
+def test_images_that_are_searched_together_have_the_captions_of_each_alone():
     model = tiny_smart()
     visual = Visual(torch.randn(12, 6, 24, generator=torch.Generator().manual_seed(0)) * 2)
     wanted = SearchSettings(3, 10, length_penalty=0.5, finished="apart", end_penalty=-1.5, stop="all")

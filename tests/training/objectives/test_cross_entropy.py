@@ -25,7 +25,7 @@ CAPTIONS = TokenizedCaptions.from_words(
 
 @pytest.mark.parametrize("family", ["smart", "up_down"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: float) -> None:
+def test_loss_and_gradient_are_those_of_padded_captions(family, smoothing):
     captioner, visual, vocabulary = tiny_captioner(family), tiny_visual(3, 6, seed=3), Vocabulary(WORDS)
     phase = PhaseConfig("xe", 1, 1e-3, label_smoothing=smoothing)
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, vocabulary, 6, 6), phase)
@@ -46,7 +46,7 @@ def test_loss_and_gradient_are_those_of_padded_captions(family: str, smoothing: 
         torch.testing.assert_close(own, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_weights_count_the_predicted_words_and_costs_the_prefixes_of_each_image() -> None:
+def test_weights_count_the_predicted_words_and_costs_the_prefixes_of_each_image():
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, Vocabulary(WORDS), 6, 6), PhaseConfig("xe", 1, 1e-3))
     images = np.array([2, 0, 1])
     assert objective.weights(images).tolist() == [6, 4 + 5 + 2, 4 + 4]
@@ -54,14 +54,14 @@ def test_weights_count_the_predicted_words_and_costs_the_prefixes_of_each_image(
     assert objective.costs(images).tolist() == [6, 7, 4]
 
 
-def test_captions_count_by_their_weights() -> None:
+def test_captions_count_by_their_weights():
     captioner, visual = tiny_captioner("smart"), tiny_visual(3, 6, seed=3)
 
-    def objective(weights: list[float] | None) -> CrossEntropy:
+    def objective(weights):
         given = None if weights is None else np.array(weights, np.float32)
         return CrossEntropy(TrainingCaptions(CAPTIONS, Vocabulary(WORDS), 6, 6, given), PhaseConfig("xe", 1, 1e-3))
 
-    def loss(objective: CrossEntropy, images: np.ndarray) -> torch.Tensor:
+    def loss(objective, images):
         chosen = torch.from_numpy(images)
         part = Visual(*(None if field is None else field[chosen] for field in visual))
         return objective(captioner, part, images, objective.targets(images)).loss

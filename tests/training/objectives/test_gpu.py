@@ -4,7 +4,6 @@ Where a test does not need a GPU as such, it runs on the CPU, too, so that it is
 """
 
 import copy
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
 from training.engine.distributed import Processes, choose_device
 from training.models import FAMILIES
-from training.models.captioner import Captioner
 from training.objectives import OBJECTIVES
-from training.objectives.objective import BatchLoss, TrainingCaptions
+from training.objectives.objective import TrainingCaptions
 
 needs_gpu = pytest.mark.needs_gpu
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
@@ -29,20 +27,14 @@ VOCABULARY = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))  #
 Gradients = dict[str, Tensor]
 
 
-@pytest.fixture(autouse=True)
-def _cuda(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("needs_gpu") and not torch.cuda.is_available():
-        pytest.skip(f"torch {torch.__version__} has no CUDA here")
-
-
-def training_captions(seed: int) -> TrainingCaptions:
+def training_captions(seed):
     random = np.random.default_rng(seed)
     words = VOCABULARY.words[len(SPECIAL) :]
     captions = [[random.choice(words, random.integers(2, 8)).tolist() for _ in range(3)] for _ in range(IMAGES)]
     return TrainingCaptions(TokenizedCaptions.from_words(captions), VOCABULARY, 8, 12)
 
 
-def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") -> Callable[[], BatchLoss]:
+def step(name, captioner, device, precision="fp32"):
     """Return a function that adds the gradient of a batch to the captioner's parameters, as the trainer does."""
     processes = Processes(choose_device(device))
     processes.precision = precision
@@ -52,7 +44,7 @@ def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") 
     visual = processes.to_device(tiny_visual(IMAGES, TOKENS, seed=1))
     targets = processes.to_device(objective.targets(images))
 
-    def run() -> BatchLoss:
+    def run():
         with processes.autocast():
             result = objective(captioner, visual, images, targets)
         result.loss.backward()
@@ -61,11 +53,11 @@ def step(name: str, captioner: Captioner, device: str, precision: str = "fp32") 
     return run
 
 
-def gradients(captioner: Captioner) -> Gradients:
+def gradients(captioner):
     return {name: p.grad.float().cpu() for name, p in captioner.named_parameters() if p.grad is not None}
 
 
-def assert_same(found: Gradients, expected: Gradients, tolerance: float) -> None:
+def assert_same(found, expected, tolerance):
     assert found.keys() == expected.keys()
     assert any(gradient.abs().max() > 1e-4 for gradient in expected.values())
     for name, gradient in expected.items():
@@ -75,7 +67,7 @@ def assert_same(found: Gradients, expected: Gradients, tolerance: float) -> None
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_loss_and_gradient_are_those_of_the_cpu(name: str, family: str, device: str) -> None:
+def test_loss_and_gradient_are_those_of_the_cpu(name, family, device):
     reference = tiny_captioner(family)
     captioner = copy.deepcopy(reference).to(device)
     expected, found = step(name, reference, "cpu")(), step(name, captioner, device)()
@@ -86,7 +78,7 @@ def test_loss_and_gradient_are_those_of_the_cpu(name: str, family: str, device: 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_cross_entropy_in_bf16_is_near_that_in_fp32(family: str, device: str) -> None:
+def test_cross_entropy_in_bf16_is_near_that_in_fp32(family, device):
     reference = tiny_captioner(family)
     captioner = copy.deepcopy(reference).to(device)
     expected, found = step("cross_entropy", reference, "cpu")(), step("cross_entropy", captioner, device, "bf16")()
@@ -98,10 +90,9 @@ def test_cross_entropy_in_bf16_is_near_that_in_fp32(family: str, device: str) ->
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_self_critical_training_runs_in_bf16(family: str, device: str) -> None:
+def test_self_critical_training_runs_in_bf16(family, device):
     captioner = tiny_captioner(family).to(device)
     found = step("self_critical", captioner, device, "bf16")()
-    assert found.reward is not None
     assert 0 < found.reward < 10
     assert found.loss.isfinite()
     assert all(gradient.isfinite().all() for gradient in gradients(captioner).values())

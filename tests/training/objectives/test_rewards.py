@@ -21,17 +21,17 @@ SIMILAR = np.array([[1, 2], [0, 2], [1, -1], [-1, -1]])
 WORDS = TokenizedCaptions.from_words(CAPTIONS)
 
 
-def self_critical(weights: np.ndarray | None = None, **options: float) -> SelfCritical:
+def self_critical(weights=None, **options):
     captions = TrainingCaptions(WORDS, VOCABULARY, 6, 6, weights, SIMILAR)
-    phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", **options)  # type: ignore[arg-type]
+    phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", **options)
     return SelfCritical(captions, phase, make_rewards(captions, phase))
 
 
-def sampled(*captions: str) -> np.ndarray:
+def sampled(*captions):
     return np.array([[[*VOCABULARY.encode(caption.split()), Vocabulary.end_id] for caption in captions]])
 
 
-def test_the_reward_is_cider_d_less_a_share_of_that_against_the_captions_of_similar_images() -> None:
+def test_the_reward_is_cider_d_less_a_share_of_that_against_the_captions_of_similar_images():
     captions = sampled("w4 w5 w6 w7", "w20 w21 w4 w5")
     corpus, penalised = CiderD.from_words(WORDS, VOCABULARY, end_token=True), self_critical(cider_btw_reward=0.5)
     for image, others in enumerate(SIMILAR):
@@ -45,14 +45,14 @@ def test_the_reward_is_cider_d_less_a_share_of_that_against_the_captions_of_simi
     assert batch[0, 0] != self_critical().reward(np.arange(4), np.repeat(captions, 4, axis=0))[0, 0]
 
 
-def test_the_weight_of_an_image_multiplies_its_reward() -> None:
+def test_the_weight_of_an_image_multiplies_its_reward():
     captions, weights = sampled("w4 w5 w6 w7"), np.array([0.5, 1, 1, 2], np.float32)
     plain = self_critical(cider_btw_reward=0.2).reward(np.array([0, 3]), np.repeat(captions, 2, axis=0))
     found = self_critical(weights, cider_btw_reward=0.2).reward(np.array([0, 3]), np.repeat(captions, 2, axis=0))
     np.testing.assert_allclose(found, plain * [[0.5], [2]])
 
 
-def test_each_thing_that_an_exhaustive_list_lacks_is_charged_for() -> None:
+def test_each_thing_that_an_exhaustive_list_lacks_is_charged_for():
     vocabulary = Vocabulary((*SPECIAL, "a", "sofa", "lamp", "dog", "puppy", "and"))
     words = TokenizedCaptions.from_words([[["a", "lamp"]], [["a", "dog"]]])
     captions = TrainingCaptions(words, vocabulary, 6, 6, things=[("couch",), None])

@@ -23,7 +23,7 @@ CAPTIONS = TokenizedCaptions.from_words(
 IMAGES = np.array([2, 0, 1])
 
 
-def published_probability(epoch: int) -> float:
+def published_probability(epoch):
     """The published code sets the probability of the next epoch at the end of each one."""
     probability = 0.0
     for done in range(epoch):
@@ -32,7 +32,7 @@ def published_probability(epoch: int) -> float:
     return probability
 
 
-def test_the_schedule_is_the_published_one() -> None:
+def test_the_schedule_is_the_published_one():
     for epoch in range(80):
         assert sampling_probability(PUBLISHED, epoch) == pytest.approx(published_probability(epoch))
     assert sampling_probability(PUBLISHED, 11) == 0
@@ -41,7 +41,7 @@ def test_the_schedule_is_the_published_one() -> None:
 
 
 @pytest.mark.parametrize("family", ["smart", "x_lan", "x_transformer"])
-def test_captions_without_samples_have_the_logits_of_teacher_forcing(family: str) -> None:
+def test_captions_without_samples_have_the_logits_of_teacher_forcing(family):
     captioner, visual, words = tiny_captioner(family), tiny_visual(2, 5, seed=1), tiny_captions(2, 3, seed=1)
     encoded = captioner.encode(visual)
     found = decode_with_samples(captioner, encoded, words, 0.0)
@@ -52,14 +52,14 @@ def test_captions_without_samples_have_the_logits_of_teacher_forcing(family: str
 class Recorded(Captioner):
     """Predicts word 7 after every word, and records the words that it is given."""
 
-    def __init__(self, captioner: Captioner) -> None:
+    def __init__(self, captioner):
         super().__init__(captioner.config)
-        self.given: list[torch.Tensor] = []
+        self.given = []
 
-    def initial_state(self, encoded: None, sequences: int) -> None:
+    def initial_state(self, encoded, sequences):
         return None
 
-    def decode(self, words, position, past, state, encoded, *, attention=True) -> Step:  # type: ignore[no-untyped-def]
+    def decode(self, words, position, past, state, encoded, *, attention=True):
         self.given.append(words[..., 0])
         logits = torch.zeros(*words.shape, self.config.vocabulary_size)
         logits[..., 7] = 100.0
@@ -67,7 +67,7 @@ class Recorded(Captioner):
         return Step(logits, None, None)
 
 
-def test_the_given_share_of_the_words_after_the_begin_token_is_drawn_from_the_predictions() -> None:
+def test_the_given_share_of_the_words_after_the_begin_token_is_drawn_from_the_predictions():
     torch.manual_seed(0)
     recorded = Recorded(tiny_captioner("up_down"))
     words = torch.full((40, 5, 11), 9)
@@ -80,7 +80,7 @@ def test_the_given_share_of_the_words_after_the_begin_token_is_drawn_from_the_pr
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_captions_that_repeat_a_prefix_count_as_in_the_tree(smoothing: float) -> None:
+def test_captions_that_repeat_a_prefix_count_as_in_the_tree(smoothing):
     captioner, visual = tiny_captioner("x_lan"), tiny_visual(3, 5, seed=2)
     captions = TrainingCaptions(CAPTIONS, VOCABULARY, 6, 6, np.array([1.0, 3.0, 0.5], np.float32))
     phase = PhaseConfig("xe", 40, 1e-3, label_smoothing=smoothing)
@@ -93,7 +93,7 @@ def test_captions_that_repeat_a_prefix_count_as_in_the_tree(smoothing: float) ->
     torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-5)
 
 
-def test_no_word_is_sampled_before_the_schedule_begins() -> None:
+def test_no_word_is_sampled_before_the_schedule_begins():
     captioner, visual = tiny_captioner("x_lan"), tiny_visual(3, 5, seed=2)
     phase = PhaseConfig("xe", 40, 1e-3, scheduled_sampling=ScheduledSamplingConfig(maximum=1.0, increase=1.0))
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, VOCABULARY, 6, 6), phase)

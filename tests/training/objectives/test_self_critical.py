@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.plain_beam_search import plain_beam_search
@@ -14,7 +13,6 @@ from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
 from training.evaluation.metrics.cider_d import CiderD
 from training.models.captioner import Visual
-from training.models.smart import Smart
 from training.objectives.objective import TrainingCaptions
 from training.objectives.rewards import make_rewards
 from training.objectives.self_critical import SelfCritical, self_critical_loss
@@ -25,7 +23,7 @@ ALPHABET = (Vocabulary.end_id, 4, 5)
 LONGEST = 3
 
 
-def all_captions() -> Tensor:
+def all_captions():
     """List all captions of the alphabet, (15, LONGEST), padded after the end token."""
     rows = []
     for words in product(ALPHABET, repeat=LONGEST):
@@ -36,7 +34,7 @@ def all_captions() -> Tensor:
     return torch.tensor(sorted(set(rows)))
 
 
-def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
+def exact_case():
     """Make a model in double precision, tokens (1, N, width), all captions (15, T) and their CIDEr-D (15,)."""
     model = tiny_smart(token_width=6, vocabulary_size=16, d_model=8, heads=2, d_ff=8, memory_slots=2).double()
     with torch.no_grad():
@@ -49,7 +47,7 @@ def exact_case() -> tuple[Smart, Tensor, Tensor, Tensor]:
     return model, torch.randn(1, 4, 6).double(), captions, torch.from_numpy(rewards)
 
 
-def log_probabilities(model: Smart, tokens: Tensor, captions: Tensor, allowed: tuple[int, ...]) -> Tensor:
+def log_probabilities(model, tokens, captions, allowed):
     """Compute log probabilities (n, T) by teacher forcing among the allowed words, 0 after the end token."""
     begin = torch.full((len(captions), 1), Vocabulary.begin_id)
     logits = padded_logits(model, Visual(tokens), torch.cat([begin, captions[:, :-1]], dim=1)[None])[0]
@@ -59,7 +57,7 @@ def log_probabilities(model: Smart, tokens: Tensor, captions: Tensor, allowed: t
     return logs.gather(-1, captions[..., None])[..., 0].masked_fill(captions == 0, 0.0)
 
 
-def gradient(model: Smart, loss: Tensor) -> Tensor:
+def gradient(model, loss):
     parts = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
     return torch.cat([
         (torch.zeros_like(p) if part is None else part).flatten()
@@ -67,11 +65,11 @@ def gradient(model: Smart, loss: Tensor) -> Tensor:
     ])  # fmt: skip
 
 
-def test_over_all_samples_the_gradient_is_that_of_the_expected_reward_by_finite_differences() -> None:
+def test_over_all_samples_the_gradient_is_that_of_the_expected_reward_by_finite_differences():
     model, tokens, captions, rewards = exact_case()
     k = 2
 
-    def expected_reward() -> Tensor:
+    def expected_reward():
         probabilities = log_probabilities(model, tokens, captions, ALPHABET).sum(-1).exp()
         assert probabilities.sum().item() == pytest.approx(1.0, abs=1e-12)
         return (probabilities * rewards).sum()
@@ -101,7 +99,7 @@ def test_over_all_samples_the_gradient_is_that_of_the_expected_reward_by_finite_
         assert (found @ direction).item() == pytest.approx(-(k - 1) / (k * LONGEST) * difference, rel=1e-6, abs=1e-9)
 
 
-def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[SelfCritical, list[list[list[str]]]]:
+def objective(beam_size=4, max_words=8, count=6):
     random = np.random.default_rng(0)
     words = [[[f"w{w}" for w in random.integers(4, 60, 6)] for _ in range(3)] for _ in range(count)]
     phase = PhaseConfig("scst", 1, 5e-6, objective="self_critical", beam_size=beam_size)
@@ -109,7 +107,7 @@ def objective(beam_size: int = 4, max_words: int = 8, count: int = 6) -> tuple[S
     return SelfCritical(captions, phase, make_rewards(captions, phase)), words
 
 
-def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -> None:
+def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image():
     self_critical, words = objective()
     model = tiny_smart(memory_slots=3)
     torch.manual_seed(0)
@@ -131,7 +129,7 @@ def test_a_batch_equals_plain_beam_search_and_teacher_forcing_image_by_image() -
     torch.testing.assert_close(gradient(model, outcome.loss), gradient(model, loss), rtol=1e-3, atol=1e-6)
 
 
-def test_in_bfloat16_every_weight_has_a_gradient() -> None:
+def test_in_bfloat16_every_weight_has_a_gradient():
     # Autocast keeps converted weights; those that the search converts without gradients must not be used afterwards.
     self_critical, _ = objective()
     model = tiny_smart(memory_slots=3)
