@@ -25,7 +25,7 @@ TABLES: dict[str, tuple[ParameterSpec, ...]] = {
 }
 """The parameters of each node, by the name in the comments of the page."""
 
-_HEADER = "| name | default | values | changes | meaning |\n|---|---|---|---|---|\n"
+_HEADER = "| name | default | changes | meaning |\n|---|---|---|---|\n"
 _CLAUSE = re.compile(r".*?(?=[:;]|, and |\.$)")
 
 
@@ -51,15 +51,9 @@ def with_tables(page: str) -> str:
 
 def _cells(spec: ParameterSpec) -> list[str]:
     default = str(spec.default).lower() if isinstance(spec.default, bool) else str(spec.default)
-    allowed = ""
-    if spec.choices is not None:
-        allowed = ", ".join(spec.choices)
-    elif spec.minimum is not None and spec.maximum is not None:
-        allowed = f"{spec.minimum:.12g} to {spec.maximum:.12g}"
     cells = [
         f"`{spec.name}`",
         default if spec.default not in ("", ()) else "(empty)",
-        allowed,
         spec.changes_when,
         f"{_first_clause(spec.description)}.",
     ]
