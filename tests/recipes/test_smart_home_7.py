@@ -9,7 +9,7 @@ from training.paths import CHECKOUT
 
 
 def test_training_accepts_the_recipe_of_the_next_bundle(tmp_path: Path) -> None:
-    config = load_experiment(CHECKOUT / "recipes" / "next_bundle.yaml")
+    config = load_experiment(CHECKOUT / "recipes" / "smart_home_7.yaml")
     assert isinstance(config, RecipeConfig)
-    runs = Recipe(config, tmp_path, "next_bundle").runs
-    assert [run.name for run in runs] == ["captions", "rewarded-1", "rewarded-2"]
+    runs = Recipe(config, tmp_path, "smart_home_7").runs
+    assert [run.name for run in runs] == ["captions", "annealed", "rewarded"]
