@@ -25,7 +25,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, DataCon
 def test_captions_have_six_to_seventeen_words_of_the_vocabulary(data: tuple[Path, DataConfig]) -> None:
     dataset = open_dataset(data[1], data[0])
     images = dataset.split("train")
-    captions = [RULES["m2"].words(caption) for image in images for caption in dataset.captions[image]]
+    captions = [RULES["spacy"].words(caption) for image in images for caption in dataset.captions[image]]
     assert len(captions) == SIZE.images * CAPTIONS_PER_IMAGE
     assert {len(words) for words in captions} <= set(range(6, 18))
     counts = np.unique([word for words in captions for word in words], return_counts=True)
