@@ -7,11 +7,10 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.attributions import Attributions, attribute_words
-from training.models.captioner import Visual
 
 
 @pytest.mark.parametrize("family", ["object_relation", "up_down", "x_transformer"])
-def test_attributions_of_each_word_sum_to_its_change_of_log_probability(family: str) -> None:
+def test_attributions_of_each_word_sum_to_its_change_of_log_probability(family):
     captioner, visual = tiny_captioner(family), tiny_visual(1, 6, seed=0)
     with torch.no_grad():
         best = beam_search(captioner, visual, SearchSettings(2, 5))
@@ -24,18 +23,18 @@ def test_attributions_of_each_word_sum_to_its_change_of_log_probability(family: 
     assert found.error <= 0.01
 
 
-def captioner_log_probabilities(captioner: torch.nn.Module, visual: Visual, words: torch.Tensor) -> torch.Tensor:
+def captioner_log_probabilities(captioner, visual, words):
     """Log probability of each word of a caption among the words that the search may choose."""
     said = torch.cat([torch.tensor([Vocabulary.begin_id]), words[:-1]])
     with torch.no_grad():
-        logits = captioner.decode_captions(said[None, None], captioner.encode(visual))[0, 0]  # type: ignore[operator]
+        logits = captioner.decode_captions(said[None, None], captioner.encode(visual))[0, 0]
     allowed = [*range(logits.shape[1])]
     for index in (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id):
         allowed.remove(index)
     return logits[torch.arange(len(words)), words] - logits[:, allowed].logsumexp(dim=1)
 
 
-def test_regions_are_means_over_channels_whose_sum_has_the_size_1_and_keeps_its_sign() -> None:
+def test_regions_are_means_over_channels_whose_sum_has_the_size_1_and_keeps_its_sign():
     channels = torch.tensor([[[1.0, 3.0], [2.0, 0.0]], [[-1.0, -3.0], [-2.0, 0.0]]])
     regions = Attributions(channels, channels.sum(dim=(1, 2)), 8, 0.0).regions()
     torch.testing.assert_close(regions, torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3]]))

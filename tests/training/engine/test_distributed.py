@@ -1,9 +1,5 @@
 """Choice of the device, and errors about devices and processes."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -11,7 +7,7 @@ from training.engine.distributed import DeviceError, check_compiler, choose_devi
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> "type[Machine]":
+def machine(monkeypatch):
     """Fake any number of GPUs and processes."""
     Machine.patch = monkeypatch
     return Machine
@@ -20,14 +16,14 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> "type[Machine]":
 class Machine:
     patch: pytest.MonkeyPatch
 
-    def __init__(self, gpus: int, processes: int = 1, rank: int = 0) -> None:
+    def __init__(self, gpus, processes=1, rank=0):
         self.patch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
         self.patch.setattr(torch.cuda, "device_count", lambda: gpus)
         self.patch.setenv("LOCAL_WORLD_SIZE", str(processes))
         self.patch.setenv("LOCAL_RANK", str(rank))
 
 
-def test_gpus_are_used_if_there_is_one_for_every_process(machine: type[Machine]) -> None:
+def test_gpus_are_used_if_there_is_one_for_every_process(machine):
     machine(gpus=0)
     assert choose_device("auto") == torch.device("cpu")
     machine(gpus=2)
@@ -51,28 +47,16 @@ def test_gpus_are_used_if_there_is_one_for_every_process(machine: type[Machine])
         (4, 2, "cuda:1", "device cuda:1 is for one process"),
     ],
 )
-def test_a_missing_device_is_refused_with_advice(
-    machine: type[Machine], gpus: int, processes: int, name: str, complaint: str
-) -> None:
+def test_a_missing_device_is_refused_with_advice(machine, gpus, processes, name, complaint):
     machine(gpus, processes)
     with pytest.raises(DeviceError, match=complaint):
         choose_device(name)
 
 
-def test_a_missing_compiler_is_found_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(function: object) -> object:
+def test_a_missing_compiler_is_found_before_training(monkeypatch):
+    def fail(function):
         raise RuntimeError("no working C++ compiler\nand much more")
 
     monkeypatch.setattr(torch, "compile", fail)
     with pytest.raises(DeviceError, match=r"does not work here \(no working C\+\+ compiler\); set compile: false"):
         check_compiler(torch.device("cpu"))
-
-
-@pytest.mark.long
-def test_an_error_in_every_process_is_reported_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
-    command += ["training.train", str(tmp_path / "absent.yaml")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert said == [f"error: {tmp_path / 'absent.yaml'}: No such file or directory"]

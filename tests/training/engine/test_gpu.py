@@ -1,7 +1,5 @@
 """A run on an NVIDIA GPU has the losses of a run on the CPU; also compiled, and nearly in bf16. Copies do not wait."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -23,28 +21,26 @@ MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.
 
 
 @pytest.fixture(autouse=True)
-def _exact_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not torch.cuda.is_available():
-        pytest.skip(f"torch {torch.__version__} has no CUDA here")
+def _exact_convolutions(monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 @pytest.fixture(scope="module")
-def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def taught(data, tmp_path_factory):
     """A model whose captions have rewards."""
     folder = tmp_path_factory.mktemp("taught")
     run(folder, data, "cpu", [LESSON]).task.save(folder / "taught.safetensors", {})
     return folder / "taught.safetensors"
 
 
-def run(folder: Path, data: Path, device: str, phases: list[dict[str, object]], **changes: object) -> Trainer:
+def run(folder, data, device, phases, **changes):
     config = load_run(write_config(folder / "config.yaml", phases=phases, model=MODEL, **changes))
     trainer = Trainer(config, data, folder / "run", folder / "cache", Processes(choose_device(device)))
     trainer.run()
     return trainer
 
 
-def losses(folder: Path, data: Path, device: str, taught: Path, **changes: object) -> list[float]:
+def losses(folder, data, device, taught, **changes):
     """Train a step of each phase and return the losses."""
     folder.mkdir()
     trained = run(folder, data, device, [XE, END_TO_END, SCST], start_from=str(taught), **changes).folder
@@ -55,23 +51,23 @@ def losses(folder: Path, data: Path, device: str, taught: Path, **changes: objec
     return found
 
 
-def test_the_losses_are_those_of_the_cpu(data: Path, taught: Path, tmp_path: Path) -> None:
+def test_the_losses_are_those_of_the_cpu(data, taught, tmp_path):
     expected = losses(tmp_path / "on_the_cpu", data, "cpu", taught)
     assert losses(tmp_path / "on_the_gpu", data, "cuda", taught) == pytest.approx(expected, abs=1e-3)
 
 
-def test_the_losses_in_bf16_are_near_those_in_fp32(data: Path, taught: Path, tmp_path: Path) -> None:
+def test_the_losses_in_bf16_are_near_those_in_fp32(data, taught, tmp_path):
     expected = losses(tmp_path / "fp32", data, "cuda", taught)
     found = losses(tmp_path / "bf16", data, "cuda", taught, precision="bf16")
     assert found[:2] == pytest.approx(expected[:2], rel=0.05)  # the captions of a search may differ
 
 
-def test_compiled_modules_have_the_same_losses(data: Path, taught: Path, tmp_path: Path) -> None:
+def test_compiled_modules_have_the_same_losses(data, taught, tmp_path):
     expected = losses(tmp_path / "eager", data, "cuda", taught)
     assert losses(tmp_path / "compiled", data, "cuda", taught, compile=True) == pytest.approx(expected, abs=1e-3)
 
 
-def test_batches_are_pinned_and_copied_to_a_gpu_in_the_background() -> None:
+def test_batches_are_pinned_and_copied_to_a_gpu_in_the_background():
     processes = Processes(torch.device("cuda", 0))
     batch = VisualBatch(torch.arange(6.0).reshape(2, 3))
     pinned = processes.pin(batch)

@@ -17,7 +17,7 @@ from training.models.captioner import BufferPolicy
 class Weighted(nn.Module):
     """A weight that learns and a counter that does not."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1))
         self.register_buffer("count", torch.tensor(0))
@@ -27,7 +27,7 @@ class Weighted(nn.Module):
     values=st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=20),
     decay=st.floats(0, 0.999),
 )
-def test_the_average_is_a_geometric_series_whose_decay_is_lower_at_first(values: list[float], decay: float) -> None:
+def test_the_average_is_a_geometric_series_whose_decay_is_lower_at_first(values, decay):
     module = Weighted()
     average = WeightAverage(module, decay)
     for value in values:
@@ -38,7 +38,7 @@ def test_the_average_is_a_geometric_series_whose_decay_is_lower_at_first(values:
     assert average.tensors()["weight"].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_an_average_that_goes_on_has_the_decay_of_its_step() -> None:
+def test_an_average_that_goes_on_has_the_decay_of_its_step():
     module, again = Weighted(), Weighted()
     whole, first = WeightAverage(module, 0.9), WeightAverage(again, 0.9)
     for value in (1.0, 2.0):
@@ -53,7 +53,7 @@ def test_an_average_that_goes_on_has_the_decay_of_its_step() -> None:
     assert second.tensors()["weight"].item() == whole.tensors()["weight"].item()
 
 
-def test_integer_buffers_are_copied_and_not_averaged() -> None:
+def test_integer_buffers_are_copied_and_not_averaged():
     module = Weighted()
     average = WeightAverage(module, 0.9)
     module.get_buffer("count").fill_(7)
@@ -61,7 +61,7 @@ def test_integer_buffers_are_copied_and_not_averaged() -> None:
     assert average.tensors()["count"].item() == 7
 
 
-def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_after_an_error() -> None:
+def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_after_an_error():
     module = Weighted()
     average = WeightAverage(module, 0.75)
     module.weight.data.fill_(4.0)
@@ -75,14 +75,14 @@ def test_applied_sets_the_module_to_the_average_and_restores_its_state_also_afte
 class WithBank(nn.Module):
     buffer_policies: ClassVar = {"bank": BufferPolicy(release=False), "prototype": BufferPolicy()}
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(1))
         self.register_buffer("bank", torch.zeros(2))
         self.register_buffer("prototype", torch.zeros(2))
 
 
-def test_a_buffer_that_is_not_released_stays_out_of_the_average() -> None:
+def test_a_buffer_that_is_not_released_stays_out_of_the_average():
     module = WithBank()
     average = WeightAverage(module, 0.5)
     module.bank += 3

@@ -15,17 +15,17 @@ from training.engine.optimizers import (
 )
 
 
-def module() -> nn.Linear:
+def module():
     torch.manual_seed(0)
     return nn.Linear(3, 2)
 
 
-def differentiate(linear: nn.Linear, scale: float) -> None:
+def differentiate(linear, scale):
     linear.zero_grad()
     (scale * linear(torch.arange(6.0).reshape(2, 3))).square().sum().backward()
 
 
-def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5() -> None:
+def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5():
     ours, expected = module(), module()
     optimizer = make_optimizer(OptimizerConfig(), [{"params": list(ours.parameters()), "lr": 0.1}])
     adam = torch.optim.Adam(expected.parameters(), lr=0.1, betas=(0.9, 0.98), eps=1e-9)
@@ -41,7 +41,7 @@ def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name != "sgd"])
-def test_every_optimizer_takes_the_settings_of_the_phase(name: str) -> None:
+def test_every_optimizer_takes_the_settings_of_the_phase(name):
     linear = module()
     config = OptimizerConfig(name=name, betas=[0.8, 0.95], eps=1e-7, weight_decay=0.1)
     optimizer = make_optimizer(config, [{"params": list(linear.parameters()), "lr": 0.1}])
@@ -53,11 +53,10 @@ def test_every_optimizer_takes_the_settings_of_the_phase(name: str) -> None:
     assert not torch.equal(linear.weight, before)
 
 
-def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -> None:
+def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient():
     linear = module()
     differentiate(linear, 1.0)
     gradient = linear.weight.grad
-    assert gradient is not None
     whole = gradient.clone()
     norm = torch.cat([parameter.grad.flatten() for parameter in linear.parameters()]).norm()
     torch.testing.assert_close(clip_gradient(list(linear.parameters()), ClippingConfig(by="none")), norm)
@@ -67,7 +66,7 @@ def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient() -
     assert whole.abs().max() > 0.5
 
 
-def test_lamb_scales_adam_s_step_to_the_norm_of_the_parameter() -> None:
+def test_lamb_scales_adam_s_step_to_the_norm_of_the_parameter():
     ours, theirs = module(), module()
     optimizer = make_optimizer(
         OptimizerConfig(name="lamb", betas=[0.9, 0.999], eps=1e-6, weight_decay=0.01),
@@ -87,7 +86,7 @@ def test_lamb_scales_adam_s_step_to_the_norm_of_the_parameter() -> None:
             torch.testing.assert_close(own.detach(), expected)
 
 
-def test_lamb_moves_a_parameter_that_is_zero() -> None:
+def test_lamb_moves_a_parameter_that_is_zero():
     parameter = nn.Parameter(torch.zeros(3))
     optimizer = make_optimizer(OptimizerConfig(name="lamb"), [{"params": [parameter], "lr": 0.1}])
     parameter.grad = torch.tensor([1.0, -2.0, 0.0])
@@ -95,7 +94,7 @@ def test_lamb_moves_a_parameter_that_is_zero() -> None:
     torch.testing.assert_close(parameter.detach(), torch.tensor([-0.1, 0.1, 0.0]))
 
 
-def test_sgd_is_torch_s_with_its_momentum() -> None:
+def test_sgd_is_torch_s_with_its_momentum():
     ours, expected = module(), module()
     config = OptimizerConfig(name="sgd", momentum=0.9, weight_decay=0.1)
     optimizers = (
@@ -109,7 +108,7 @@ def test_sgd_is_torch_s_with_its_momentum() -> None:
     assert torch.equal(ours.weight, expected.weight)
 
 
-def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not() -> None:
+def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not():
     model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2), nn.LayerNorm(2))
     decaying, others = parameter_groups(model, OptimizerConfig(weight_decay=0.1), name="captioner")
     assert [parameter.shape for parameter in decaying["params"]] == [(2, 3)]
@@ -125,8 +124,8 @@ def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not() -> Non
     assert changed == [False, True, False, False, False]
 
 
-def test_lamb_on_lists_of_parameters_equals_one_parameter_at_a_time() -> None:
-    def trained(at_once: bool) -> list[torch.Tensor]:
+def test_lamb_on_lists_of_parameters_equals_one_parameter_at_a_time():
+    def trained(at_once):
         torch.manual_seed(0)
         parameters = [nn.Parameter(torch.randn(size)) for size in (5, 3, 4)]
         optimizer = Lamb(parameters, lr=0.1, weight_decay=0.1)
@@ -144,7 +143,7 @@ def test_lamb_on_lists_of_parameters_equals_one_parameter_at_a_time() -> None:
             torch.testing.assert_close(together, alone)
 
 
-def test_layers_learn_slower_the_nearer_they_are_to_the_frame() -> None:
+def test_layers_learn_slower_the_nearer_they_are_to_the_frame():
     layers = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
     network = nn.ModuleDict({"embedding": nn.Linear(2, 2), "layers": layers, "norm": nn.LayerNorm(2)})
     divided = layers_with_factors(network, 0.5)

@@ -5,33 +5,33 @@ import torch
 
 from training.configs.schema import ExperimentConfig, PhaseConfig
 from training.engine import precision as module
-from training.engine.precision import Product, choose_precision
+from training.engine.precision import choose_precision
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
-def config(precision: str = "auto", images: int = 4, accumulate: int = 1, **model: int) -> ExperimentConfig:
+def config(precision="auto", images=4, accumulate=1, **model):
     phase = PhaseConfig(name="p", epochs=1, learning_rate=1.0, images_per_batch=images, accumulate=accumulate)
     return ExperimentConfig(name="e", backbone="b", phases=[phase], precision=precision, model=model)
 
 
-def unexpected(product: Product) -> tuple[float, float]:
+def unexpected(product):
     pytest.fail("products were timed where there is nothing to choose")
 
 
 @pytest.fixture
-def instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+def instructions(monkeypatch):
     monkeypatch.setattr(module, "has_bf16_instructions", lambda device: True)
 
 
 @pytest.fixture
-def no_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_instructions(monkeypatch):
     monkeypatch.setattr(module, "has_bf16_instructions", lambda device: False)
 
 
 @pytest.mark.usefixtures("instructions")
 @pytest.mark.parametrize(("speeds", "precision"), [((110.0, 51.0), "fp32"), ((140.0, 370.0), "bf16")])
-def test_a_run_on_a_cpu_takes_the_precision_that_is_faster_there(speeds: tuple[float, float], precision: str) -> None:
+def test_a_run_on_a_cpu_takes_the_precision_that_is_faster_there(speeds, precision):
     choice = choose_precision(config(), CPU, measure=lambda product: speeds)
     assert choice.precision == precision
     assert choice.message is not None
@@ -41,21 +41,21 @@ def test_a_run_on_a_cpu_takes_the_precision_that_is_faster_there(speeds: tuple[f
 
 
 @pytest.mark.usefixtures("no_instructions")
-def test_without_bf16_instructions_nothing_is_timed() -> None:
+def test_without_bf16_instructions_nothing_is_timed():
     assert choose_precision(config(), CPU, measure=unexpected) == ("fp32", None)
     assert choose_precision(config("bf16"), CPU, measure=unexpected) == ("bf16", None)
     assert choose_precision(config(), GPU, measure=unexpected) == ("fp16", None)
 
 
 @pytest.mark.usefixtures("instructions")
-def test_the_experiment_and_a_gpu_decide_without_a_measurement() -> None:
+def test_the_experiment_and_a_gpu_decide_without_a_measurement():
     assert choose_precision(config("fp32"), CPU, measure=unexpected) == ("fp32", None)
     assert choose_precision(config(), GPU, measure=unexpected) == ("bf16", None)
 
 
 @pytest.mark.usefixtures("instructions")
 @pytest.mark.parametrize("device", [CPU, GPU])
-def test_a_resumed_run_keeps_its_precision_and_says_so(device: torch.device) -> None:
+def test_a_resumed_run_keeps_its_precision_and_says_so(device):
     choice = choose_precision(config(), device, former="fp32", measure=unexpected)
     assert choice.precision == "fp32"
     assert choice.message is not None
@@ -63,7 +63,7 @@ def test_a_resumed_run_keeps_its_precision_and_says_so(device: torch.device) -> 
 
 
 @pytest.mark.usefixtures("no_instructions")
-def test_a_resumed_run_whose_precision_is_no_longer_fast_changes_it_and_says_so() -> None:
+def test_a_resumed_run_whose_precision_is_no_longer_fast_changes_it_and_says_so():
     choice = choose_precision(config(), CPU, former="bf16", measure=unexpected)
     assert choice == (
         "fp32",
@@ -71,6 +71,6 @@ def test_a_resumed_run_whose_precision_is_no_longer_fast_changes_it_and_says_so(
     )
 
 
-def test_a_resumed_run_takes_the_precision_that_its_experiment_now_names_and_says_so() -> None:
+def test_a_resumed_run_takes_the_precision_that_its_experiment_now_names_and_says_so():
     choice = choose_precision(config("fp32"), CPU, former="bf16", measure=unexpected)
     assert choice == ("fp32", "precision: fp32 from here on, as the experiment file says; this run began in bf16")

@@ -20,7 +20,7 @@ PLAN = Plan(
 )
 
 
-def test_the_steps_of_a_run_are_those_of_its_phases() -> None:
+def test_the_steps_of_a_run_are_those_of_its_phases():
     assert PLAN.steps == [5, 9]
     assert PLAN.total == 3 * 5 + 2 * 9
     assert PLAN.done(Progress()) == 0
@@ -29,13 +29,13 @@ def test_the_steps_of_a_run_are_those_of_its_phases() -> None:
     assert PLAN.done(Progress(phase=2)) == PLAN.total
 
 
-def test_the_remaining_time_is_estimated_from_the_last_epoch_of_the_phase() -> None:
+def test_the_remaining_time_is_estimated_from_the_last_epoch_of_the_phase():
     # 100 images a step-padded epoch in 50 s; 1 epoch and 4 steps are left, then 2 x 90 images.
     progress = Progress(epoch=1, step=1, seconds=999.0, history=[{"phase": "frozen", "epoch": 1, "seconds": 50.0}])
     assert PLAN.remaining_seconds(progress) == pytest.approx(0.5 * (2 * 100 - 20 + 180))
 
 
-def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps() -> None:
+def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps():
     phase = PhaseConfig(name="p", epochs=4, stop_after=2, learning_rate=1.0, images_per_batch=20)
     plan = Plan([phase, phase], images=90)
     assert plan.total == 2 * 2 * 5
@@ -45,24 +45,12 @@ def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps() -> None:
     assert plan.remaining_seconds(progress) == pytest.approx(0.5 * (4 * 20 + 200))
 
 
-def whole(cider: float) -> DevScores:
-    return DevScores({"cider": cider})
-
-
-def test_the_best_epoch_has_the_best_score() -> None:
-    progress = Progress()
-    assert [progress.end_epoch(whole(score)) for score in (0.2, 0.1, 0.2, 0.3)] == [True, False, False, True]
-    assert (progress.epoch, progress.stale_epochs) == (4, 0)
-
-
 EPOCHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)
 """For each epoch the scores of the subset and of the whole split in tenths, and whether the latter is known."""
 
 
 @given(EPOCHS, st.integers(0, 12))
-def test_scores_of_a_subset_are_compared_only_with_each_other(
-    epochs: list[tuple[int, int, bool]], stopped_after: int
-) -> None:
+def test_scores_of_a_subset_are_compared_only_with_each_other(epochs, stopped_after):
     progress, best, history = Progress(), None, []
     for index, (subset, of_all, known) in enumerate(epochs):
         if index == stopped_after:
@@ -85,6 +73,6 @@ def test_scores_of_a_subset_are_compared_only_with_each_other(
     assert progress.best_is_of_subset == (not any(known for _, _, known in epochs))
 
 
-def test_a_phase_of_pairs_has_as_many_steps_as_its_captions_fill() -> None:
+def test_a_phase_of_pairs_has_as_many_steps_as_its_captions_fill():
     phase = PhaseConfig(name="pairs", epochs=1, learning_rate=1.0, images_per_batch=50, pairs=True)
     assert Plan([phase], images=90, captions=451).steps == [10]

@@ -2,12 +2,8 @@
 
 import json
 import math
-import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -28,34 +24,34 @@ PHASE = {"name": "only", "epochs": 2, "learning_rate": 0.1, "schedule": "constan
 
 
 @pytest.fixture(autouse=True)
-def linear_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def linear_task(monkeypatch):
     monkeypatch.setattr(module, "CaptionTask", LinearTask)
 
 
-def written(folder: Path, log_every: int, **changes: Any) -> Path:
+def written(folder, log_every, **changes):
     folder.mkdir(exist_ok=True)
     return write_config(folder / "config.yaml", **{"phases": [PHASE], "log_every": log_every, **changes})
 
 
-def trained(folder: Path, log_every: int, **changes: Any) -> Path:
+def trained(folder, log_every, **changes):
     run = folder / "run"
     Trainer(load_run(written(folder, log_every, **changes)), folder, run, folder).run()
     return run
 
 
-def log_of(run: Path) -> list[dict[str, Any]]:
+def log_of(run):
     entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [{key: entry[key] for key in ("phase", "epoch", "loss", "reward", "learning_rate")} for entry in entries]
 
 
-def test_the_epochs_do_not_depend_on_how_often_losses_are_read(tmp_path: Path) -> None:
+def test_the_epochs_do_not_depend_on_how_often_losses_are_read(tmp_path):
     every, seldom, once = (trained(tmp_path / str(count), count) for count in (1, 4, 100))
     assert log_of(every) == log_of(seldom) == log_of(once)
     first, *others = map(saved_weights, (every, seldom, once))
     assert all(torch.equal(other[name], tensor) for other in others for name, tensor in first.items())
 
 
-def test_tensorboard_has_the_means_of_the_steps_between_two_readings(tmp_path: Path) -> None:
+def test_tensorboard_has_the_means_of_the_steps_between_two_readings(tmp_path):
     every, seldom = (trained(tmp_path / str(count), count) for count in (1, 4))
     assert IMAGES == STEPS * 2
     for tag in ("train/loss", "train/reward", "gradient_norm/layer"):
@@ -68,12 +64,12 @@ def test_tensorboard_has_the_means_of_the_steps_between_two_readings(tmp_path: P
         assert scalars(seldom, tag) == pytest.approx(expected, rel=1e-5)
 
 
-def stop_at(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+def stop_at(monkeypatch, calls):
     """Interrupt the run in its n-th step, counted over epochs."""
-    differentiate: Callable[..., Any] = module.GradientStep.differentiate
+    differentiate = module.GradientStep.differentiate
     left = [calls]
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments):
         left[0] -= 1
         if left[0] == 0:
             raise KeyboardInterrupt
@@ -82,7 +78,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     monkeypatch.setattr(module.GradientStep, "differentiate", counted)
 
 
-def resumed(folder: Path, monkeypatch: pytest.MonkeyPatch, stopped_in: int, pause_seconds: float = 0.0) -> Path:
+def resumed(folder, monkeypatch, stopped_in, pause_seconds=0.0):
     with monkeypatch.context() as patched:
         stop_at(patched, stopped_in)
         with pytest.raises(KeyboardInterrupt):
@@ -92,18 +88,14 @@ def resumed(folder: Path, monkeypatch: pytest.MonkeyPatch, stopped_in: int, paus
 
 
 @pytest.mark.parametrize("stopped_in", [1, 5, 6, 11, 15])
-def test_a_resumed_run_has_the_numbers_of_one_that_was_not_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_in: int
-) -> None:
+def test_a_resumed_run_has_the_numbers_of_one_that_was_not_stopped(tmp_path, monkeypatch, stopped_in):
     whole = trained(tmp_path / "whole", 4)
     cut = resumed(tmp_path / "cut", monkeypatch, stopped_in)
     assert log_of(cut) == log_of(whole)
     assert all(torch.equal(saved_weights(cut)[name], tensor) for name, tensor in saved_weights(whole).items())
 
 
-def test_gradients_that_overflow_in_fp16_are_left_out_and_a_resumed_run_has_the_same_scale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_that_overflow_in_fp16_are_left_out_and_a_resumed_run_has_the_same_scale(tmp_path, monkeypatch):
     # The first scales are so large that the gradients of the first steps overflow.
     monkeypatch.setattr(
         Processes, "new_scaler", lambda self: torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_interval=3)
@@ -126,9 +118,7 @@ def test_gradients_that_overflow_in_fp16_are_left_out_and_a_resumed_run_has_the_
 
 @pytest.mark.parametrize("log_every", [1, 3, 100])
 @pytest.mark.parametrize("bad_image", [0, 7, 13, 21])
-def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_every: int, bad_image: int
-) -> None:
+def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(tmp_path, monkeypatch, log_every, bad_image):
     monkeypatch.setattr(LinearTask, "bad_image", bad_image)
     with pytest.raises(TrainingError, match=rf"the loss is nan, at only 1/2, step {bad_image // 2}; the last good"):
         trained(tmp_path, log_every)
@@ -142,7 +132,7 @@ def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
     assert not (tmp_path / "run" / "best.safetensors").exists()
 
 
-def in_two_processes(folder: Path, phase: dict[str, Any], **environment: str) -> subprocess.CompletedProcess[str]:
+def in_two_processes(folder, phase, **environment):
     config = written(folder, 4, phases=[phase])
     arguments = (config, "--run", folder / "run", "--threads", 1, "--device", "cpu")
     variables = {"SMART_CAPTION_DATA": str(folder), **environment}
@@ -150,7 +140,7 @@ def in_two_processes(folder: Path, phase: dict[str, Any], **environment: str) ->
 
 
 @pytest.mark.long
-def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path: Path) -> None:
+def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path):
     # The last batch has two of the 22 images, one part in each process.
     phase = {**PHASE, "images_per_batch": 4, "accumulate": 2}
     one = trained(tmp_path / "one", 4, phases=[phase])
@@ -166,7 +156,7 @@ def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_conn
 
 
 @pytest.mark.long
-def test_processes_that_read_seldom_fail_together_with_one_sentence(tmp_path: Path) -> None:
+def test_processes_that_read_seldom_fail_together_with_one_sentence(tmp_path):
     done = in_two_processes(tmp_path, PHASE, BAD_IMAGE="13")
     assert done.returncode != 0
     said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]

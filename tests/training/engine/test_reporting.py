@@ -1,7 +1,6 @@
 """Reports of a run that is stopped and resumed."""
 
 import json
-from pathlib import Path
 
 from tests.training.event_files import scalars
 from training.configs.schema import ExperimentConfig, PhaseConfig
@@ -12,23 +11,23 @@ from training.engine.reporting import RunReport, summary
 PLAN = Plan([PhaseConfig(name="only", epochs=3, learning_rate=1.0, images_per_batch=20)], images=90)
 
 
-def epochs_of(folder: Path) -> list[int]:
+def epochs_of(folder):
     return [json.loads(line)["epoch"] for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-def report(folder: Path, progress: Progress, *epochs: int) -> None:
+def report(folder, progress, *epochs):
     with RunReport(folder, PLAN, progress) as writer:
         for epoch in epochs:
             writer.epoch({"phase": "only", "epoch": epoch}, DevScores({}))
 
 
-def test_a_resumed_run_logs_an_epoch_once_that_was_logged_before_its_checkpoint(tmp_path: Path) -> None:
+def test_a_resumed_run_logs_an_epoch_once_that_was_logged_before_its_checkpoint(tmp_path):
     report(tmp_path, Progress(), 1, 2)
     report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1}]), 2, 3)
     assert epochs_of(tmp_path) == [1, 2, 3]
 
 
-def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path: Path) -> None:
+def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path):
     report(tmp_path, Progress(), 1)
     with (tmp_path / "log.jsonl").open("a") as stream:
         stream.write('{"phase": "on')
@@ -36,7 +35,7 @@ def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path: Path) -> None:
     assert epochs_of(tmp_path) == [1, 2]
 
 
-def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path: Path) -> None:
+def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path):
     progress = Progress()
     with RunReport(tmp_path, PLAN, progress) as writer:
         for scores in (DevScores(None, {"cider": 0.5}, 2), DevScores({"cider": 0.25}, {"cider": 0.75}, 2)):
@@ -46,7 +45,7 @@ def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path: Path) -> None:
     assert scalars(tmp_path, "dev/cider") == {10: 0.25}
 
 
-def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split() -> None:
+def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split():
     config = ExperimentConfig("run", [PhaseConfig("only", 3, 1.0)], backbone="b")
     history = [
         {"phase": "only", "epoch": 1, "cider": 0.9, "bleu_4": 0.1, "dev_subset": 2},
@@ -54,7 +53,7 @@ def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split()
         {"phase": "only", "epoch": 3, "cider": 0.4, "bleu_4": 0.1},
     ]
 
-    def best_epochs(entries: list[dict[str, object]]) -> list[object]:
+    def best_epochs(entries):
         return list(summary(config, entries).columns[2].cells)
 
     assert best_epochs(history) == ["2"]

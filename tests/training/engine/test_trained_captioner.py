@@ -1,8 +1,5 @@
 """Files of trained captioners, and files that are not."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 
@@ -14,7 +11,7 @@ from training.errors import CheckpointError
 from training.models.eight_bits import set_eight_bits
 
 
-def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path: Path) -> None:
+def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path):
     trained = tiny_trained()
     trained.save(tmp_path / "best.safetensors")
     loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
@@ -26,7 +23,7 @@ def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path:
     assert not loaded.captioner.training
 
 
-def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp_path: Path) -> None:
+def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp_path):
     images, trained = synthetic_images(8, 224), tiny_trained()
     repeating = trained.words(trained.caption_images(images, 3, 10))
     assert any(len(set(words)) < len(words) for words in repeating)
@@ -38,15 +35,13 @@ def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp
         assert len(set(words)) == len(words)
 
 
-def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path: Path) -> None:
+def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path):
     trained = tiny_trained()
     trained.set_image_size(None)
-    assert trained.backbone is not None
     assert trained.backbone.spec.preprocessing.size == (224, 224)
     trained.set_image_size(96)
     trained.save(tmp_path / "best.safetensors")
     loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
-    assert loaded.backbone is not None
     assert (loaded.backbone.spec.rows, loaded.backbone.spec.columns) == (3, 3)
     assert loaded.caption_images(synthetic_images(2, 96), 2, 6).attention.shape[-1] == 9
     with pytest.raises(CheckpointError, match=r"--image-size: .* multiple of 32, not 100"):
@@ -56,7 +51,7 @@ def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path: Path) 
         trained.set_image_size(96)
 
 
-def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_loaded(tmp_path: Path) -> None:
+def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_loaded(tmp_path):
     trained = tiny_trained()
     set_eight_bits(trained.captioner, True)
     trained.save(tmp_path / "best.safetensors")
@@ -78,9 +73,7 @@ def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_lo
         ({"captioner.token_norm.scale": torch.zeros(3)}, "has captioner.token_norm.scale, which a smart"),
     ],
 )
-def test_a_tensor_that_does_not_fit_is_named(
-    tmp_path: Path, changes: dict[str, torch.Tensor | None], complaint: str
-) -> None:
+def test_a_tensor_that_does_not_fit_is_named(tmp_path, changes, complaint):
     path = tmp_path / "checkpoint.safetensors"
     tiny_trained().save(path)
     tensors, state = load_checkpoint(path)
@@ -99,9 +92,7 @@ def test_a_tensor_that_does_not_fit_is_named(
         ({"model": {"d_modle": 3}}, "has options that the family smart refuses: .*d_modle"),
     ],
 )
-def test_a_file_that_is_not_a_trained_captioner_is_refused_with_its_name(
-    tmp_path: Path, changes: dict[str, Any], complaint: str
-) -> None:
+def test_a_file_that_is_not_a_trained_captioner_is_refused_with_its_name(tmp_path, changes, complaint):
     path = tmp_path / "checkpoint.safetensors"
     tiny_trained().save(path)
     tensors, state = load_checkpoint(path)

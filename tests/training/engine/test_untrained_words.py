@@ -1,7 +1,5 @@
 """Weights of words without examples."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -19,16 +17,16 @@ VOCABULARY = Vocabulary((*SPECIAL, *WORDS))
 UNSEEN = ["zebra", "zebras", "xylo"]
 
 
-def rows(captioner: torch.nn.Module, *words: str) -> list[torch.Tensor]:
+def rows(captioner, *words):
     places = VOCABULARY.encode(words)
-    return [captioner.word_embedding.weight[places], captioner.word_projection.weight[places]]  # type: ignore
+    return [captioner.word_embedding.weight[places], captioner.word_projection.weight[places]]
 
 
-def test_untrained_words_are_those_of_no_caption() -> None:
+def test_untrained_words_are_those_of_no_caption():
     assert untrained_words(VOCABULARY, {word: 1 for word in WORDS if word not in UNSEEN}) == UNSEEN
 
 
-def test_related_words_are_trained_names_of_like_objects_in_the_same_number() -> None:
+def test_related_words_are_trained_names_of_like_objects_in_the_same_number():
     related = related_words("zebra", VOCABULARY, UNSEEN)
     assert len(related) == DONORS
     assert {"elephant"} <= set(related) <= {"dog", "cat", "elephant", "horse", "bear"}
@@ -38,20 +36,8 @@ def test_related_words_are_trained_names_of_like_objects_in_the_same_number() ->
     }  # fmt: skip
 
 
-def test_an_untrained_word_takes_the_mean_weights_of_related_words_and_no_other_changes() -> None:
-    captioner = tiny_smart(vocabulary_size=len(VOCABULARY))
-    before = [row.clone() for row in rows(captioner, *WORDS)]
-    fill_untrained_words(captioner, VOCABULARY, UNSEEN)
-    seen = [place for place, word in enumerate(WORDS) if word not in UNSEEN]
-    for found, earlier, donors in zip(
-        rows(captioner, *WORDS), before, rows(captioner, "dogs", "elephants"), strict=True
-    ):
-        torch.testing.assert_close(found[seen], earlier[seen])
-        torch.testing.assert_close(found[WORDS.index("zebras")], donors.mean(dim=0))
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_names_its_word_tables_and_no_other_weights_change(family: str) -> None:
+def test_every_family_names_its_word_tables_and_no_other_weights_change(family):
     size = 64  # also that of other tensors
     captioner = FAMILIES[family](FAMILIES[family].Config(size, TOKEN_WIDTH, **TINY_SIZES[family]))
     tables = captioner.word_tables()
@@ -67,7 +53,7 @@ def test_every_family_names_its_word_tables_and_no_other_weights_change(family: 
     assert all(torch.equal(after[name][5], after[name][4]) for name in changed)
 
 
-def test_a_checkpoint_is_read_with_the_weights_filled(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read_with_the_weights_filled(tmp_path):
     captioner = tiny_smart(vocabulary_size=len(VOCABULARY))
     record = {"name": "tiny", UNTRAINED: ["zebras"]}
     TrainedCaptioner("smart", captioner, None, VOCABULARY, record).save(tmp_path / "best.safetensors")
