@@ -1,7 +1,5 @@
 """YOLOX-nano in torch equals the released graph; cells, maps and boxes agree."""
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -14,7 +12,7 @@ from training.errors import BackboneError
 from training.vision.yolox import STRIDES, YoloxNano, load_yolox_nano, with_classes
 
 
-def test_outputs_equal_those_of_the_released_graph(data_dir: Path) -> None:
+def test_outputs_equal_those_of_the_released_graph(data_dir):
     path = data_dir / "detectors" / "yolox_nano.onnx"
     pixels = synthetic_images(1, 416).transpose(0, 3, 1, 2).astype(np.float32)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -28,7 +26,7 @@ def test_outputs_equal_those_of_the_released_graph(data_dir: Path) -> None:
     np.testing.assert_allclose(scores.numpy(), expected[..., 4:5] * expected[..., 5:], atol=1e-5)
 
 
-def test_boxes_are_decoded_from_offsets_and_logarithms_of_the_sides() -> None:
+def test_boxes_are_decoded_from_offsets_and_logarithms_of_the_sides():
     detector = YoloxNano(("cup",))
     raw = [torch.zeros(1, 6, 224 // stride, 224 // stride) for stride in STRIDES]
     raw[1][0, :4, 2, 3] = torch.tensor([0.25, 0.5, np.log(2), np.log(3)])
@@ -41,7 +39,7 @@ def test_boxes_are_decoded_from_offsets_and_logarithms_of_the_sides() -> None:
     assert found.class_scores[0, 0, 0] == 0.25, "0.5 for an object times 0.5 for its class"
 
 
-def test_known_classes_keep_their_scores_when_the_classes_change() -> None:
+def test_known_classes_keep_their_scores_when_the_classes_change():
     frame = torch.randint(0, 256, (1, 224, 224, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     detector = YoloxNano(("cup", "bed", "dog")).eval()
     with torch.no_grad():
@@ -54,13 +52,13 @@ def test_known_classes_keep_their_scores_when_the_classes_change() -> None:
     torch.testing.assert_close(after.class_scores[..., [0, 2]], before.class_scores[..., [2, 0]])
 
 
-def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) -> None:
+def test_another_network_is_refused_with_the_first_difference(tmp_path):
     graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": TensorSpec(torch.float32, (2, 3, 8, 8))}, ["output"])
     onnx.save(graph, str(tmp_path / "other.onnx"))
     with pytest.raises(BackboneError, match="1 convolutions, YOLOX-nano has 113"):
         load_yolox_nano(tmp_path / "other.onnx")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(BackboneError, match=r"absent\.onnx: no such file"):
         load_yolox_nano(tmp_path / "absent.onnx")
