@@ -2,9 +2,7 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -13,7 +11,7 @@ from training import average
 from training.engine.trained_captioner import TrainedCaptioner
 
 
-def moved(by: float, **changes: object) -> TrainedCaptioner:
+def moved(by, **changes):
     """A model whose weights are all higher by so much."""
     trained = tiny_trained()
     with torch.no_grad():
@@ -21,17 +19,15 @@ def moved(by: float, **changes: object) -> TrainedCaptioner:
             assert module is not None
             for parameter in module.parameters():
                 parameter += by
-    return replace(trained, **changes)  # type: ignore[arg-type]
+    return replace(trained, **changes)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: Path | str) -> int:
+def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["average", *map(str, arguments)])
     return average.main()
 
 
-def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(tmp_path, monkeypatch, capsys):
     paths = [tmp_path / f"{index}.safetensors" for index in range(3)]
     for index, (path, by) in enumerate(zip(paths, (0.0, 0.3, -0.15), strict=True)):
         trained = moved(by)
@@ -53,9 +49,7 @@ def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(
     assert {"0", "1", "2"} <= {entry["name"] for entry in average_model.record["backbone_trained_on"]}
 
 
-def test_models_that_cannot_be_averaged_are_refused_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_that_cannot_be_averaged_are_refused_with_the_reason(tmp_path, monkeypatch, capsys):
     first, other, output = (
         tmp_path / "first.safetensors",
         tmp_path / "other.safetensors",
@@ -81,9 +75,7 @@ def test_models_that_cannot_be_averaged_are_refused_with_the_reason(
     assert not output.exists()
 
 
-def test_a_model_that_is_named_twice_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_is_named_twice_is_refused(tmp_path, monkeypatch, capsys):
     path = tmp_path / "best.safetensors"
     tiny_trained().save(path)
     assert run(monkeypatch, path, path, "-o", tmp_path / "average.safetensors") == 1

@@ -3,7 +3,6 @@
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from training.checkpoint import load_checkpoint, optimizer_tensors, restore_opti
 from training.errors import CheckpointError
 
 
-def test_tensors_and_state_are_read_back(tmp_path: Path) -> None:
+def test_tensors_and_state_are_read_back(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     save_checkpoint(path, {"a": torch.arange(3), "b": torch.ones(2, 2).t()}, {"step": 7, "history": [{"x": 1.5}]})
     tensors, state = load_checkpoint(path)
@@ -33,7 +32,7 @@ while True:
 """
 
 
-def test_a_checkpoint_is_read_whole_while_a_run_replaces_it(tmp_path: Path) -> None:
+def test_a_checkpoint_is_read_whole_while_a_run_replaces_it(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     save_checkpoint(path, {"a": torch.zeros(0)}, {"size": 0})
     seen = set()
@@ -49,19 +48,19 @@ def test_a_checkpoint_is_read_whole_while_a_run_replaces_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", pickle.dumps({"a": 1})])
-def test_other_files_are_refused_and_never_unpickled(tmp_path: Path, content: bytes) -> None:
+def test_other_files_are_refused_and_never_unpickled(tmp_path, content):
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(content)
     with pytest.raises(CheckpointError, match="not a readable checkpoint"):
         load_checkpoint(path)
 
 
-def test_a_restored_optimizer_takes_the_same_steps() -> None:
+def test_a_restored_optimizer_takes_the_same_steps():
     torch.manual_seed(0)
     one, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
     first = torch.optim.Adam(one.parameters(), lr=0.1)
 
-    def step(module: torch.nn.Linear, optimizer: torch.optim.Optimizer) -> None:
+    def step(module, optimizer):
         optimizer.zero_grad()
         module(torch.ones(1, 3)).square().sum().backward()
         optimizer.step()
@@ -75,14 +74,12 @@ def test_a_restored_optimizer_takes_the_same_steps() -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
-def test_files_have_the_ordinary_mode_and_a_full_disk_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_have_the_ordinary_mode_and_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     save_checkpoint(tmp_path / "a.safetensors", {"x": torch.ones(2)}, {})
     (tmp_path / "ordinary").touch()
     assert (tmp_path / "a.safetensors").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
 
-    def full(*_: object, **__: object) -> None:
+    def full(*_, **__):
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("training.checkpoint.save_file", full)

@@ -38,7 +38,7 @@ def command(
     return 3 if name == "three" else None
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["command", *arguments])
     return run_command(command, "python -m command", (ExpectedError,), "stopped; start it again")
 
@@ -55,34 +55,24 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (["stop"], 130, "stopped; start it again\n"),
     ],
 )
-def test_a_command_ends_with_its_status_and_one_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    status: int,
-    sentence: str,
-) -> None:
+def test_a_command_ends_with_its_status_and_one_sentence(monkeypatch, capsys, arguments, status, sentence):
     assert run(monkeypatch, *arguments) == status
     assert capsys.readouterr().err == sentence
 
 
 @pytest.mark.parametrize("arguments", [[], ["good", "--threads", "0"], ["good", "--threads", "x"], ["good", "--what"]])
-def test_wrong_options_end_with_status_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_wrong_options_end_with_status_2(monkeypatch, capsys, arguments):
     assert run(monkeypatch, *arguments) == 2
     assert "Usage: python -m command" in capsys.readouterr().err
 
 
-def test_an_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_keeps_its_traceback(monkeypatch):
     with pytest.raises(RuntimeError, match="bug"):
         run(monkeypatch, "bug")
 
 
 @pytest.mark.parametrize("given", [["--bundle", "a", "b"], ["--bundle", "a", "--bundle", "b"]])
-def test_a_list_option_takes_several_values_or_is_repeated(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str]
-) -> None:
+def test_a_list_option_takes_several_values_or_is_repeated(monkeypatch, capsys, given):
     assert run(monkeypatch, "good", *given, "--threads", "2") == 0
     assert capsys.readouterr().out == "good ['a', 'b'] 2\n"
 

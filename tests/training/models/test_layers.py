@@ -8,7 +8,7 @@ from training.models.layers import Dropout
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_dropout_drops_the_share_that_it_is_given_and_scales_the_rest(dtype: torch.dtype) -> None:
+def test_dropout_drops_the_share_that_it_is_given_and_scales_the_rest(dtype):
     torch.manual_seed(0)
     x = torch.ones(500, 401, dtype=dtype, requires_grad=True)  # not a multiple of the elements of a random number
     y = Dropout(0.2).train()(x)
@@ -19,7 +19,7 @@ def test_dropout_drops_the_share_that_it_is_given_and_scales_the_rest(dtype: tor
     assert torch.equal(x.grad, y.detach())
 
 
-def test_dropout_depends_on_the_seed_of_torch_alone() -> None:
+def test_dropout_depends_on_the_seed_of_torch_alone():
     dropout, x, masks = Dropout(0.5).train(), torch.ones(10, 10), []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -30,8 +30,8 @@ def test_dropout_depends_on_the_seed_of_torch_alone() -> None:
 
 
 @pytest.mark.parametrize("gradients", [False, True])
-def test_slots_of_two_continuations_do_not_overwrite_each_other(gradients: bool) -> None:
-    def slot(value: float) -> torch.Tensor:
+def test_slots_of_two_continuations_do_not_overwrite_each_other(gradients):
+    def slot(value):
         return torch.full((2, 1, 3), value)
 
     with torch.set_grad_enabled(gradients):

@@ -20,23 +20,23 @@ SIZES = {
 
 
 @pytest.fixture
-def captioner() -> PmaNet:
+def captioner():
     torch.manual_seed(0)
-    return PmaNet(PmaNetConfig(**SIZES)).train()  # type: ignore[arg-type]
+    return PmaNet(PmaNetConfig(**SIZES)).train()
 
 
-def context(step: int, steps: int = 10, epoch: int = 0) -> HookContext:
+def context(step, steps=10, epoch=0):
     return HookContext("any", epoch, step, steps, np.random.default_rng((epoch, step)))
 
 
-def train(captioner: PmaNet, seed: int) -> None:
+def train(captioner, seed):
     """Compute the logits of a training step."""
     torch.manual_seed(seed)
     tree, _ = prefix_trees(tiny_captions(3, 2, seed).numpy())
     captioner(tiny_visual(3, 5, seed), tree)
 
 
-def test_a_training_step_puts_words_into_the_bank_of_every_layer(captioner: PmaNet) -> None:
+def test_a_training_step_puts_words_into_the_bank_of_every_layer(captioner):
     for step in range(6):
         train(captioner, step)
         for memory in captioner.memories():
@@ -46,7 +46,7 @@ def test_a_training_step_puts_words_into_the_bank_of_every_layer(captioner: PmaN
 
 
 @pytest.mark.parametrize("mode", ["evaluation", "without gradients"])
-def test_nothing_is_put_into_the_bank_outside_of_training(captioner: PmaNet, mode: str) -> None:
+def test_nothing_is_put_into_the_bank_outside_of_training(captioner, mode):
     if mode == "evaluation":
         train(captioner.eval(), 0)
     else:
@@ -55,7 +55,7 @@ def test_nothing_is_put_into_the_bank_outside_of_training(captioner: PmaNet, mod
     assert not any(memory.bank_count for memory in captioner.memories())
 
 
-def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner: PmaNet) -> None:
+def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner):
     refreshed = []
     for epoch in range(2):
         for step in range(10):
@@ -67,7 +67,7 @@ def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner:
     assert refreshed == [(0, 5), (1, 0), (1, 5)]
 
 
-def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner: PmaNet) -> None:
+def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner):
     for step in range(4):
         train(captioner, step)
     found: list[dict[str, Tensor]] = []
@@ -79,10 +79,10 @@ def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner:
 
 
 @pytest.mark.parametrize("clusters", ["all_heads", "each_head", "joined_heads"])
-def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(clusters: str) -> None:
+def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(clusters):
     torch.manual_seed(0)
     sizes = {**SIZES, "prototypes": 6 if clusters == "all_heads" else 3, "clusters": clusters, "neighbours": 1}
-    memory = PrototypeAttention(PmaNetConfig(**sizes))  # type: ignore[arg-type]
+    memory = PrototypeAttention(PmaNetConfig(**sizes))
     keys = torch.randn(3, 16).half()
     memory.bank_keys.copy_(keys[torch.arange(20) % 3])
     memory.bank_values.copy_(2 * memory.bank_keys)
@@ -99,14 +99,14 @@ def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(cluster
     pytest.fail("no seed began with different keys")
 
 
-def test_processes_but_the_first_wait_for_its_prototypes(captioner: PmaNet) -> None:
+def test_processes_but_the_first_wait_for_its_prototypes(captioner):
     for step in range(4):
         train(captioner, step)
     captioner.on_step(dataclasses.replace(context(5), is_first=False))
     assert not any(memory.ready for memory in captioner.memories())
 
 
-def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner: PmaNet) -> None:
+def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner):
     """Eq. 1 with the segment embeddings added to the keys, written out for one image."""
     for step in range(4):
         train(captioner, step)
@@ -138,7 +138,7 @@ def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner: Pma
     assert cache.keys.values.shape == (1, 2, 4, 8)  # words alone
 
 
-def test_prototypes_do_not_count_before_they_have_been_computed(captioner: PmaNet) -> None:
+def test_prototypes_do_not_count_before_they_have_been_computed(captioner):
     visual, words = tiny_visual(2, 5, seed=0), tiny_captions(2, 2, seed=0)
     captioner.eval()
     with torch.inference_mode():

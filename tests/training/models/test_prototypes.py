@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from training.models.prototypes import key_prototypes, value_prototypes
 
 
-def plain_k_means(keys: np.ndarray, first: list[int], iterations: int) -> np.ndarray:
+def plain_k_means(keys, first, iterations):
     centroids = [keys[index] for index in first]
     for _ in range(iterations):
         nearest = [min(range(len(first)), key=lambda c: float(((key - centroids[c]) ** 2).sum())) for key in keys]
@@ -22,16 +21,14 @@ def plain_k_means(keys: np.ndarray, first: list[int], iterations: int) -> np.nda
 
 
 @pytest.fixture
-def banks() -> tuple[Tensor, Tensor]:
+def banks():
     """Keys and values of two banks, (2, 60, 4)."""
     random = torch.Generator().manual_seed(3)
     return torch.randn(2, 60, 4, generator=random), torch.randn(2, 60, 4, generator=random)
 
 
 @pytest.mark.parametrize(("count", "iterations"), [(1, 1), (5, 3), (12, 10)])
-def test_key_prototypes_are_the_centroids_of_k_means_of_each_bank(
-    banks: tuple[Tensor, Tensor], count: int, iterations: int
-) -> None:
+def test_key_prototypes_are_the_centroids_of_k_means_of_each_bank(banks, count, iterations):
     first = torch.stack([torch.randperm(60)[:count] for _ in banks[0]])
     found = key_prototypes(banks[0], first, iterations)
     for bank, own, centroids in zip(banks[0], first, found, strict=True):
@@ -39,12 +36,12 @@ def test_key_prototypes_are_the_centroids_of_k_means_of_each_bank(
         np.testing.assert_allclose(centroids.numpy(), expected, atol=1e-5)
 
 
-def test_equal_keys_leave_empty_clusters_where_they_are() -> None:
+def test_equal_keys_leave_empty_clusters_where_they_are():
     found = key_prototypes(torch.ones(1, 6, 2), torch.tensor([[0, 2, 4]]), 5)
     assert torch.equal(found, torch.ones(1, 3, 2))
 
 
-def test_a_bank_of_many_parts_has_the_centroids_of_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bank_of_many_parts_has_the_centroids_of_one_part(monkeypatch):
     keys, first = torch.randn(1, 500, 3), torch.arange(7)[None]
     whole = key_prototypes(keys, first, 4)
     monkeypatch.setattr("training.models.prototypes._DISTANCES_AT_A_TIME", 100)
@@ -53,9 +50,7 @@ def test_a_bank_of_many_parts_has_the_centroids_of_one_part(monkeypatch: pytest.
 
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("neighbours", [1, 3, 60])
-def test_value_prototypes_are_the_weighted_sums_of_the_nearest(
-    banks: tuple[Tensor, Tensor], neighbours: int, normalise: bool
-) -> None:
+def test_value_prototypes_are_the_weighted_sums_of_the_nearest(banks, neighbours, normalise):
     keys, values = banks
     prototypes = torch.randn(2, 70, 4, generator=torch.Generator().manual_seed(5))
     found = value_prototypes(prototypes, keys, values, neighbours, normalise=normalise)
@@ -68,7 +63,7 @@ def test_value_prototypes_are_the_weighted_sums_of_the_nearest(
             np.testing.assert_allclose(value, weights @ values[bank].numpy()[nearest], atol=1e-5)
 
 
-def test_normalised_weights_of_far_neighbours_do_not_vanish() -> None:
+def test_normalised_weights_of_far_neighbours_do_not_vanish():
     keys, values = torch.full((1, 3, 2), 1e4), torch.tensor([[[1.0, 2.0]] * 3])
     found = value_prototypes(torch.zeros(1, 1, 2), keys, values, 2, normalise=True)
     torch.testing.assert_close(found, torch.tensor([[[1.0, 2.0]]]))

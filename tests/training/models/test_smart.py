@@ -1,7 +1,5 @@
 """SMArT and M2 compared with the published code: its encoder with a plain and a meshed decoder, random weights."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,7 @@ CASES = ("smart_2layer_m0", "smart_2layer_m5", "m2_2layer_m5", "m2_3layer_m5")
 
 
 @pytest.fixture(params=CASES)
-def parity(request: pytest.FixtureRequest, reference_dir: Path):
+def parity(request, reference_dir):
     model, case = load_parity_case(str(reference_dir / "parity" / f"{request.param}.npz"))
     features = torch.from_numpy(case["features"])
     rows = torch.arange(features.shape[1])[None]
@@ -24,7 +22,7 @@ def parity(request: pytest.FixtureRequest, reference_dir: Path):
 
 
 @pytest.mark.needs_data
-def test_every_encoder_level_equals_the_published_code(parity) -> None:
+def test_every_encoder_level_equals_the_published_code(parity):
     model, case, features, mask = parity
     with torch.inference_mode():
         levels = torch.stack(model.encode_levels(Visual(features, mask)), dim=1).numpy()
@@ -33,7 +31,7 @@ def test_every_encoder_level_equals_the_published_code(parity) -> None:
 
 
 @pytest.mark.needs_data
-def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> None:
+def test_teacher_forced_log_probabilities_equal_the_published_code(parity):
     model, case, features, mask = parity
     words = torch.from_numpy(case["captions"])
     with torch.inference_mode():
@@ -44,7 +42,7 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(parity) -> No
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize(("beam_size", "prefix"), [(5, "beam"), (3, "beam3")])
-def test_beam_search_equals_the_published_code(parity, beam_size: int, prefix: str) -> None:
+def test_beam_search_equals_the_published_code(parity, beam_size, prefix):
     model, case, features, mask = parity
     expected = case[f"{prefix}_tokens"]
     with torch.inference_mode():
@@ -54,7 +52,7 @@ def test_beam_search_equals_the_published_code(parity, beam_size: int, prefix: s
     np.testing.assert_allclose(found.log_probabilities.numpy(), case[f"{prefix}_logprobs"], atol=1e-5)
 
 
-def test_things_are_pooled_over_real_tokens_and_reach_every_token() -> None:
+def test_things_are_pooled_over_real_tokens_and_reach_every_token():
     model = tiny_captioner("smart").eval()
     tokens = torch.randn(2, 6, model.config.token_width)
     with torch.inference_mode():

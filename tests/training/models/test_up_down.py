@@ -1,7 +1,6 @@
 """Up-Down against its equations, written out for one caption and one word at a time."""
 
 import torch
-from torch import Tensor
 
 from tests.tiny_model import padded_logits
 from training.models.captioner import Visual
@@ -10,7 +9,7 @@ from training.models.up_down import UpDown, UpDownConfig
 SIZES = {"vocabulary_size": 30, "token_width": 12, "lstm_units": 10, "attention_units": 7, "embedding_width": 9}
 
 
-def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weights: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
+def lstm(x, hidden, cell, weights, name):
     gates = weights[f"{name}.weight_ih"] @ x + weights[f"{name}.bias_ih"]
     gates = gates + weights[f"{name}.weight_hh"] @ hidden + weights[f"{name}.bias_hh"]
     take, keep, candidate, give = gates.chunk(4)
@@ -18,7 +17,7 @@ def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weights: dict[str, Tensor], na
     return give.sigmoid() * cell.tanh(), cell
 
 
-def log_probabilities(weights: dict[str, Tensor], units: int, regions: Tensor, words: list[int]) -> Tensor:
+def log_probabilities(weights, units, regions, words):
     """(T, V) of one caption on the regions (N, D) of one image: Eq. 1 to 7 of the paper."""
     hidden_1 = cell_1 = hidden_2 = cell_2 = torch.zeros(units)
     predicted = []
@@ -40,7 +39,7 @@ def log_probabilities(weights: dict[str, Tensor], units: int, regions: Tensor, w
     return torch.stack(predicted)
 
 
-def test_log_probabilities_are_those_of_the_published_equations() -> None:
+def test_log_probabilities_are_those_of_the_published_equations():
     torch.manual_seed(0)
     model = UpDown(UpDownConfig(**SIZES)).eval()
     with torch.no_grad():

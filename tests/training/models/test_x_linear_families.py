@@ -1,7 +1,6 @@
 """X-LAN and X-Transformer compared with the published code, with random weights."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,12 +40,12 @@ PUBLISHED = {
 
 
 @pytest.fixture(params=list(PUBLISHED))
-def published(request: pytest.FixtureRequest) -> Published:
+def published(request):
     return PUBLISHED[request.param]
 
 
 @pytest.fixture(scope="module", params=list(PUBLISHED))
-def parity(request: pytest.FixtureRequest, reference_dir: Path) -> tuple[XLan | XTransformer, ParityCase]:
+def parity(request, reference_dir):
     published = PUBLISHED[request.param]
     case = ParityCase(reference_dir / "parity" / published.case)
     model = case.captioner(published.read)
@@ -55,7 +54,7 @@ def parity(request: pytest.FixtureRequest, reference_dir: Path) -> tuple[XLan | 
 
 
 @pytest.mark.needs_data
-def test_the_encoder_equals_the_published_code(parity: tuple[XLan | XTransformer, ParityCase]) -> None:
+def test_the_encoder_equals_the_published_code(parity):
     model, case = parity
     with torch.inference_mode():
         whole, regions = model.encode_regions(case.visual())
@@ -65,9 +64,7 @@ def test_the_encoder_equals_the_published_code(parity: tuple[XLan | XTransformer
 
 
 @pytest.mark.needs_data
-def test_teacher_forced_log_probabilities_equal_the_published_code(
-    parity: tuple[XLan | XTransformer, ParityCase],
-) -> None:
+def test_teacher_forced_log_probabilities_equal_the_published_code(parity):
     model, case = parity
     with torch.inference_mode():
         found = padded_logits(model, case.visual(), case.inputs())[:, 0].log_softmax(-1)[..., case.ours].numpy()
@@ -77,7 +74,7 @@ def test_teacher_forced_log_probabilities_equal_the_published_code(
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize("beam_size", [5, 3, 2])
-def test_beam_search_equals_the_published_code(parity: tuple[XLan | XTransformer, ParityCase], beam_size: int) -> None:
+def test_beam_search_equals_the_published_code(parity, beam_size):
     model, case = parity
     expected = case.beams(f"beam{beam_size}_tokens")
     with torch.inference_mode():
@@ -88,7 +85,7 @@ def test_beam_search_equals_the_published_code(parity: tuple[XLan | XTransformer
 
 
 @pytest.mark.needs_data
-def test_a_beam_of_one_equals_the_published_greedy_decoding(parity: tuple[XLan | XTransformer, ParityCase]) -> None:
+def test_a_beam_of_one_equals_the_published_greedy_decoding(parity):
     model, case = parity
     expected = case.beams("greedy_tokens")
     with torch.inference_mode():
