@@ -1,9 +1,6 @@
 """Clipping, areas, IoU and non-maximum suppression against the plain rules."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ boxes = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st
 CUP = np.array([10, 10, 30, 30], np.float32)
 
 
-def plain_iou(first: Any, second: Any) -> float:
+def plain_iou(first, second):
     wide = min(first[2], second[2]) - max(first[0], second[0])
     tall = min(first[3], second[3]) - max(first[1], second[1])
     shared = max(wide, 0) * max(tall, 0)
@@ -28,7 +25,7 @@ def plain_iou(first: Any, second: Any) -> float:
 
 
 @given(st.lists(boxes, max_size=6), st.lists(boxes, max_size=6))
-def test_iou_of_all_pairs_equals_the_plain_rule(ours: list[Any], theirs: list[Any]) -> None:
+def test_iou_of_all_pairs_equals_the_plain_rule(ours, theirs):
     found = box_iou(np.array(ours, np.float32), np.array(theirs, np.float32))
     assert found.shape == (len(ours), len(theirs))
     for row, one in enumerate(ours):
@@ -37,7 +34,7 @@ def test_iou_of_all_pairs_equals_the_plain_rule(ours: list[Any], theirs: list[An
 
 
 @given(boxes, st.integers(1, 40), st.integers(1, 40))
-def test_a_clipped_box_lies_in_the_frame_and_keeps_its_dtype(box: Any, width: int, height: int) -> None:
+def test_a_clipped_box_lies_in_the_frame_and_keeps_its_dtype(box, width, height):
     for dtype in (np.float32, np.float64):
         clipped = clip_boxes(np.array(box, dtype), width, height)
         assert clipped.dtype == dtype
@@ -45,15 +42,15 @@ def test_a_clipped_box_lies_in_the_frame_and_keeps_its_dtype(box: Any, width: in
     assert clip_boxes(np.array([-3.0, -4.0, 5.0, 6.0]), width, height)[:2].tolist() == [0, 0]
 
 
-def test_a_box_whose_sides_are_negative_has_no_area() -> None:
+def test_a_box_whose_sides_are_negative_has_no_area():
     assert box_areas(np.array([[0, 0, 2, 3], [2, 3, 0, 0], [0, 3, 2, 0]])).tolist() == [6, 0, 0]
 
 
 @given(st.lists(st.tuples(boxes, st.integers(0, 2)), max_size=25), st.randoms(use_true_random=False))
-def test_suppression_agrees_with_the_plain_rule(candidates: list[tuple[Any, int]], random: Any) -> None:
+def test_suppression_agrees_with_the_plain_rule(candidates, random):
     scores = [(place + 1) / 100 for place in range(len(candidates))]
     random.shuffle(scores)
-    expected: list[int] = []
+    expected = []
     for place in sorted(range(len(candidates)), key=lambda place: -scores[place]):
         box, class_id = candidates[place]
         if all(candidates[k][1] != class_id or plain_iou(candidates[k][0], box) <= 0.451 for k in expected):
@@ -70,5 +67,5 @@ def test_suppression_agrees_with_the_plain_rule(candidates: list[tuple[Any, int]
 @pytest.mark.parametrize(
     "value", [None, "1234", [1, 2, 3], [1, 2, 3, True], [1, 2, 3, math.nan], [1, 2, 3, 10**400], [1, 2, 3, "4"], 4]
 )
-def test_what_is_not_a_list_of_four_finite_numbers_is_no_box(value: object) -> None:
+def test_what_is_not_a_list_of_four_finite_numbers_is_no_box(value):
     assert four_numbers(value) is None

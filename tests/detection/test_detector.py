@@ -1,19 +1,15 @@
 """Detectors of every layout find what is there, where it is; whatever is no detector is refused with a sentence."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smart_caption_ros.captioning import DetectedObject, Detector, DetectorError, EngineError
+from smart_caption_ros.captioning import Detector, DetectorError, EngineError
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, parse_class_names
 from smart_caption_ros.detection.detections import MAX_OBJECTS
 from smart_caption_ros.detection.layouts import letterbox_scale
@@ -31,22 +27,20 @@ from tests.detection.tiny_detectors import (
     write_yolox,
 )
 
-Box = tuple[float, float, float, float]
 
-
-def load(path: Path, **options: Any) -> Detector:
+def load(path, **options):
     return Detector.from_onnx(path, engine="onnxruntime-cpu", threads=1, **options)
 
 
-def found(objects: tuple[DetectedObject, ...]) -> set[tuple[str, Box]]:
-    return {(detected.class_name, tuple(round(edge, 2) for edge in detected.box_xyxy)) for detected in objects}  # type: ignore[misc]
+def found(objects):
+    return {(detected.class_name, tuple(round(edge, 2) for edge in detected.box_xyxy)) for detected in objects}
 
 
 # --- YOLOX
 
 
 @pytest.mark.parametrize("decoded", [False, True])
-def test_yolox_finds_each_square_in_its_place_and_colour(tmp_path: Path, decoded: bool) -> None:
+def test_yolox_finds_each_square_in_its_place_and_colour(tmp_path, decoded):
     detector = load(write_yolox(tmp_path / "d.onnx", decoded=decoded), minimum_score=0.9)
     assert detector.layout == "yolox"
     frame = squares(SIDE, SIDE, (BLUE, (8, 0, 16, 8)), (GREEN, (32, 16, 48, 32)), (RED, (0, 32, 32, 64)))
@@ -57,13 +51,13 @@ def test_yolox_finds_each_square_in_its_place_and_colour(tmp_path: Path, decoded
     assert {detected.class_name: detected.class_id for detected in objects} == {BLUE: 0, GREEN: 16, RED: 56}
 
 
-def test_a_frame_of_another_shape_gets_boxes_in_its_own_pixels(tmp_path: Path) -> None:
+def test_a_frame_of_another_shape_gets_boxes_in_its_own_pixels(tmp_path):
     detector = load(write_yolox(tmp_path / "d.onnx"), minimum_score=0.9)
     frame = squares(10 * SIDE, 5 * SIDE, (GREEN, (320, 160, 480, 320)))  # the lower half of the picture is padding
     assert (GREEN, (320, 160, 480, 320)) in found(detector.detect(frame))
 
 
-def test_the_minimum_score_decides_what_is_left_out(tmp_path: Path) -> None:
+def test_the_minimum_score_decides_what_is_left_out(tmp_path):
     path = write_yolox(tmp_path / "d.onnx")
     dim = np.full((SIDE, SIDE, 3), (100, 0, 0), np.uint8)  # a score of 0.39 everywhere
     assert not load(path, minimum_score=0.5).detect(dim)
@@ -73,7 +67,7 @@ def test_the_minimum_score_decides_what_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [write_yolox, write_boxes_scores_labels])
-def test_every_class_has_its_highest_score_also_below_the_minimum(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_every_class_has_its_highest_score_also_below_the_minimum(tmp_path, write):
     detector = load(write(tmp_path / "d.onnx"), minimum_score=0.9, class_names=COCO_CLASSES)
     frame = squares(SIDE, SIDE, (BLUE, (0, 0, 32, 32))) // 2
     detections = detector.detections(frame)
@@ -87,9 +81,7 @@ def test_every_class_has_its_highest_score_also_below_the_minimum(tmp_path: Path
 
 @given(data=st.data(), columns=st.integers(8, 2000), rows=st.integers(8, 2000))
 @settings(max_examples=60)
-def test_a_box_survives_the_letterbox_there_and_the_decoding_back(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, columns: int, rows: int
-) -> None:
+def test_a_box_survives_the_letterbox_there_and_the_decoding_back(tmp_path_factory, data, columns, rows):
     left, right = sorted(data.draw(st.tuples(*[st.floats(0, columns)] * 2)))
     top, bottom = sorted(data.draw(st.tuples(*[st.floats(0, rows)] * 2)))
     detector = _yolox()
@@ -107,10 +99,10 @@ def test_a_box_survives_the_letterbox_there_and_the_decoding_back(
     assert (candidates.scores[place], candidates.class_ids[place]) == (1, 7)
 
 
-_LOADED: list[Detector] = []
+_LOADED = []
 
 
-def _yolox() -> Detector:
+def _yolox():
     """One detector for all examples of a property."""
     if not _LOADED:
         import tempfile
@@ -121,7 +113,7 @@ def _yolox() -> Detector:
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1e30])
-def test_boxes_that_are_no_boxes_are_left_out_and_the_others_stay(tmp_path: Path, wrong: float) -> None:
+def test_boxes_that_are_no_boxes_are_left_out_and_the_others_stay(tmp_path, wrong):
     regression = np.tile(np.array([0.5, 0.5, 0.0, 0.0], np.float32), (len(cells()), 1))
     regression[::3] = wrong
     detector = load(write_yolox(tmp_path / "d.onnx", regression=regression))
@@ -137,7 +129,7 @@ def test_boxes_that_are_no_boxes_are_left_out_and_the_others_stay(tmp_path: Path
 
 
 @pytest.mark.parametrize("options", [{}, {"fractions": True}, {"frame_size": True}, {"batch": False}])
-def test_graphs_that_end_in_boxes_scores_and_labels_find_the_same(tmp_path: Path, options: dict[str, bool]) -> None:
+def test_graphs_that_end_in_boxes_scores_and_labels_find_the_same(tmp_path, options):
     detector = load(
         write_boxes_scores_labels(tmp_path / "d.onnx", **options), minimum_score=0.9, class_names=COCO_CLASSES
     )
@@ -161,10 +153,10 @@ def test_graphs_that_end_in_boxes_scores_and_labels_find_the_same(tmp_path: Path
         ({"boxes": [[1, 1, 50, 50]] * 800, "scores": np.linspace(0.4, 0.9, 800), "labels": [7] * 800}, MAX_OBJECTS),
     ],
 )
-def test_what_is_no_object_is_left_out(tmp_path: Path, change: dict[str, Any], kept: int | str) -> None:
+def test_what_is_no_object_is_left_out(tmp_path, change, kept):
     detector = load(write_boxes_scores_labels(tmp_path / "d.onnx"), class_names=COCO_CLASSES)
     outputs = {"boxes": [[0, 0, 9, 9], [0, 0, 9, 9]], "scores": [0.9, 0.8], "labels": [0, 1], **change}
-    detector._graph.run = lambda inputs: {  # type: ignore[method-assign]
+    detector._graph.run = lambda inputs: {
         "boxes": np.array(outputs["boxes"], np.float32),
         "scores": np.array(outputs["scores"], np.float32),
         "labels": np.array(outputs["labels"], np.int64),
@@ -185,7 +177,7 @@ def test_what_is_no_object_is_left_out(tmp_path: Path, change: dict[str, Any], k
 # --- names
 
 
-def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spelling(tmp_path: Path) -> None:
+def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spelling(tmp_path):
     path = write_boxes_scores_labels(tmp_path / "d.onnx", names="['a', 'b']")
     assert load(path).class_names == ("a", "b")
     path.with_suffix(".txt").write_bytes(b"\xef\xbb\xbfTV_Monitor\ntvmonitor\nDining-Table\n")  # as some editors do
@@ -204,7 +196,7 @@ def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spe
         ("coffee-table", "coffee table"),
     ],
 )
-def test_a_class_has_one_name_however_it_is_joined(written: str, name: str) -> None:
+def test_a_class_has_one_name_however_it_is_joined(written, name):
     assert normalise(written) == name
 
 
@@ -225,7 +217,7 @@ def test_a_class_has_one_name_however_it_is_joined(written: str, name: str) -> N
         '0,"cat"\n2,"tvmonitor"',
     ],
 )
-def test_names_are_read_however_they_are_written(tmp_path: Path, written: str) -> None:
+def test_names_are_read_however_they_are_written(tmp_path, written):
     path = write_boxes_scores_labels(tmp_path / "d.onnx", names=written)
     assert load(path).class_names == ("cat", "", "television")
     path = write_boxes_scores_labels(tmp_path / "e.onnx")
@@ -233,7 +225,7 @@ def test_names_are_read_however_they_are_written(tmp_path: Path, written: str) -
     assert load(path).class_names == ("cat", "", "television")
 
 
-def test_names_that_begin_with_a_number_are_names() -> None:
+def test_names_that_begin_with_a_number_are_names():
     assert parse_class_names("7 up\n3d printer\n") == ["7 up", "3d printer"]
 
 
@@ -243,7 +235,7 @@ def test_names_that_begin_with_a_number_are_names() -> None:
      '["cat", null]', "{'cat', 'dog'}", '{"0": "cat", "1": 5}', '{"cat": "feline"}', "0 cat\n0 dog", "[cat]",
      "{[]: 1}", "{{}: 'a'}", "(" * 5000, "[" * 400, "(0)", "{-1: 'cat'}"],
 )  # fmt: skip
-def test_metadata_that_is_no_list_of_names_is_refused_and_not_passed_over(tmp_path: Path, written: str) -> None:
+def test_metadata_that_is_no_list_of_names_is_refused_and_not_passed_over(tmp_path, written):
     path = write_yolox(tmp_path / "d.onnx", names=written)
     with pytest.raises(DetectorError, match=r"the names of its classes in its metadata: .*; write their names"):
         load(path)
@@ -251,7 +243,7 @@ def test_metadata_that_is_no_list_of_names_is_refused_and_not_passed_over(tmp_pa
     assert load(path).class_names == COCO_CLASSES
 
 
-def test_classes_that_name_nothing_are_left_out(tmp_path: Path) -> None:
+def test_classes_that_name_nothing_are_left_out(tmp_path):
     path = write_yolox(tmp_path / "d.onnx")
     names = ["__background__" if name == GREEN else "N/A" if name == RED else name for name in COCO_CLASSES]
     path.with_suffix(".txt").write_text("\n".join(names))
@@ -269,7 +261,7 @@ def test_classes_that_name_nothing_are_left_out(tmp_path: Path) -> None:
         (b"{'cat': 'dog'}", "neither a list of names nor a name for each class id"),
     ],
 )
-def test_a_list_of_names_that_does_not_fit_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_a_list_of_names_that_does_not_fit_is_refused(tmp_path, content, sentence):
     path = write_yolox(tmp_path / "d.onnx")
     path.with_suffix(".txt").write_bytes(content)
     with pytest.raises(DetectorError, match=sentence):
@@ -279,7 +271,7 @@ def test_a_list_of_names_that_does_not_fit_is_refused(tmp_path: Path, content: b
 # --- what is no detector
 
 
-def broken(path: Path) -> Path:
+def broken(path):
     path.write_bytes(write_yolox(path).read_bytes()[:-200])
     return path
 
@@ -294,9 +286,7 @@ def broken(path: Path) -> Path:
         (write_yolox, {"minimum_score": math.nan}, ValueError, "minimum_score must lie between 0 and 1"),
     ],
 )
-def test_a_detector_that_cannot_be_used_is_refused_by_name(
-    tmp_path: Path, make: Callable[[Path], Path], options: Any, error: type[Exception], sentence: str
-) -> None:
+def test_a_detector_that_cannot_be_used_is_refused_by_name(tmp_path, make, options, error, sentence):
     with pytest.raises(error, match=sentence):
         load(make(tmp_path / "d.onnx"), **options)
 
@@ -313,9 +303,7 @@ def test_a_detector_that_cannot_be_used_is_refused_by_name(
         ({"x": [1, 12]}, {"boxes": [1, 3, 4], "scores": [1, 3], "labels": [1, 3]}),
     ],
 )
-def test_another_layout_is_refused_with_what_was_found(
-    tmp_path: Path, inputs: dict[str, list[int]], outputs: dict[str, list[int]]
-) -> None:
+def test_another_layout_is_refused_with_what_was_found(tmp_path, inputs, outputs):
     path = write_other(tmp_path / "d.onnx", inputs, outputs)
     with pytest.raises(DetectorError) as caught:
         load(path)
@@ -330,7 +318,7 @@ def test_another_layout_is_refused_with_what_was_found(
 # --- a published detector on photographs
 
 
-def test_what_yolox_nano_is_sure_of_is_there_in_photographs(data_dir: Path) -> None:
+def test_what_yolox_nano_is_sure_of_is_there_in_photographs(data_dir):
     detector = load(data_dir / "detectors" / "yolox_nano.onnx", minimum_score=0.7)
     coco = json.loads((data_dir / "coco_mini" / "instances_val2017.json").read_text())
     names = {category["id"]: normalise(category["name"]) for category in coco["categories"]}

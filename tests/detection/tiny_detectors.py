@@ -1,12 +1,7 @@
 """Detectors small enough to build in a test: they find coloured squares, blue ones, green ones and red ones."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -18,7 +13,7 @@ BLUE, GREEN, RED = ("person", "dog", "chair")
 COLOURS_BGR = {BLUE: (255, 0, 0), GREEN: (0, 255, 0), RED: (0, 0, 255)}
 
 
-def cells() -> NDArray[np.float32]:
+def cells():
     """(A, 4): every cell of the three grids as left, top, right, bottom in pixels of the picture."""
     boxes = [
         (x * stride, y * stride, (x + 1) * stride, (y + 1) * stride)
@@ -29,9 +24,7 @@ def cells() -> NDArray[np.float32]:
     return np.array(boxes, np.float32)
 
 
-def write_yolox(
-    path: Path, *, decoded: bool = False, regression: NDArray[np.float32] | None = None, names: str = ""
-) -> Path:
+def write_yolox(path, *, decoded=False, regression=None, names=""):
     """A graph in the layout of YOLOX for COCO's classes: each cell's score is how blue, green or red it is.
 
     Args:
@@ -56,9 +49,7 @@ def write_yolox(
     return _save(path, nodes, given, answer, initializers, {"names": names} if names else {})
 
 
-def write_boxes_scores_labels(
-    path: Path, *, fractions: bool = False, frame_size: bool = False, batch: bool = True, names: str = ""
-) -> Path:
+def write_boxes_scores_labels(path, *, fractions=False, frame_size=False, batch=True, names=""):
     """The same in the layout of torchvision or, with `frame_size`, of RT-DETR: RGB from 0 to 1 goes in.
 
     Args:
@@ -101,7 +92,7 @@ def write_boxes_scores_labels(
     return _save(path, nodes, given, answers, initializers, {"names": names} if names else {})
 
 
-def write_other(path: Path, inputs: dict[str, list[int]], outputs: dict[str, list[int]]) -> Path:
+def write_other(path, inputs, outputs):
     """A graph with these float inputs and outputs that does nothing."""
     given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
     answers = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]
@@ -110,7 +101,7 @@ def write_other(path: Path, inputs: dict[str, list[int]], outputs: dict[str, lis
     return _save(path, nodes, given, answers, initializers)
 
 
-def squares(width: int, height: int, *named: tuple[str, tuple[int, int, int, int]]) -> NDArray[np.uint8]:
+def squares(width, height, *named):
     """A black frame with squares of a colour, each given by its class and its box."""
     frame = np.zeros((height, width, 3), np.uint8)
     for name, (left, top, right, bottom) in named:
@@ -118,9 +109,7 @@ def squares(width: int, height: int, *named: tuple[str, tuple[int, int, int, int
     return frame
 
 
-def _colour_scores(
-    picture: str, white: float, rgb: bool = False
-) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+def _colour_scores(picture, white, rgb=False):
     """Nodes from a picture [1, 3, S, S] to `class_scores` [1, A, 80]: the mean of a colour in every cell."""
     nodes = []
     for stride in STRIDES:
@@ -144,13 +133,13 @@ def _colour_scores(
 
 
 def _save(
-    path: Path,
-    nodes: list[onnx.NodeProto],
-    inputs: list[onnx.ValueInfoProto],
-    outputs: list[onnx.ValueInfoProto],
-    initializers: list[onnx.TensorProto],
-    metadata: dict[str, str] | None = None,
-) -> Path:
+    path,
+    nodes,
+    inputs,
+    outputs,
+    initializers,
+    metadata=None,
+):
     graph = helper.make_graph(nodes, "detector", inputs, outputs, initializer=initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     helper.set_model_props(model, metadata or {})

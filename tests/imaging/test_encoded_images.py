@@ -3,14 +3,10 @@
 import io
 import struct
 import zlib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image, TiffImagePlugin, features
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image, read_image_size
@@ -18,7 +14,7 @@ from smart_caption_ros.imaging.encoded_images import quiet_opencv
 
 RAMP = np.tile(np.arange(256, dtype=np.uint8), (48, 1))
 RAMP_BGR = cv2.merge([RAMP, RAMP[:, ::-1], RAMP])
-TURNS: dict[int, Callable[[NDArray[np.uint8]], NDArray[np.uint8]]] = {
+TURNS = {
     1: lambda image: image,
     2: np.fliplr,
     3: lambda image: np.rot90(image, 2),
@@ -32,7 +28,7 @@ TURNS: dict[int, Callable[[NDArray[np.uint8]], NDArray[np.uint8]]] = {
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.webp", "a.tif", "a.avif"])
-def test_a_picture_that_a_camera_turned_is_turned_back_and_its_size_too(tmp_path: Path, name: str) -> None:
+def test_a_picture_that_a_camera_turned_is_turned_back_and_its_size_too(tmp_path, name):
     if name == "a.avif" and not features.check("avif"):
         pytest.skip("this Pillow reads no AVIF")
     stored = np.zeros((40, 64, 3), np.uint8)
@@ -50,7 +46,7 @@ def test_a_picture_that_a_camera_turned_is_turned_back_and_its_size_too(tmp_path
 
 @pytest.mark.parametrize("largest", [1, 15, 100, 254, 255, 1000, 65535])
 @pytest.mark.parametrize("kind", ["P2", "P3", "P5", "P6"])
-def test_the_largest_value_of_a_netpbm_picture_is_white(kind: str, largest: int) -> None:
+def test_the_largest_value_of_a_netpbm_picture_is_white(kind, largest):
     expected = RAMP_BGR[..., ::-1] if kind in ("P3", "P6") else RAMP
     values = np.rint(expected / 255 * largest).astype(np.uint8 if largest < 256 else ">u2")
     pixels = values.tobytes() if kind in ("P5", "P6") else " ".join(map(str, values.ravel())).encode()
@@ -59,7 +55,7 @@ def test_the_largest_value_of_a_netpbm_picture_is_white(kind: str, largest: int)
     assert np.abs(decoded - np.rint(np.rint(expected / 255 * largest) * 255 / largest)).max() <= 1
 
 
-def test_only_the_head_is_read(tmp_path: Path) -> None:
+def test_only_the_head_is_read(tmp_path):
     noise = np.random.default_rng(0).integers(0, 255, (200, 300, 3), np.uint8)
     cv2.imwrite(str(tmp_path / "a.png"), noise)
     whole = (tmp_path / "a.png").read_bytes()
@@ -67,7 +63,7 @@ def test_only_the_head_is_read(tmp_path: Path) -> None:
     assert read_image_size(tmp_path / "a.png") == (300, 200)
 
 
-def test_a_small_file_of_many_pixels_is_refused_by_its_header(tmp_path: Path) -> None:
+def test_a_small_file_of_many_pixels_is_refused_by_its_header(tmp_path):
     rows = [b"\0" + b"\0" * 3750] * 30_000  # one bit a pixel
     header = struct.pack(">IIBBBBB", 30_000, 30_000, 1, 0, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"".join(rows))), (b"IEND", b""))
@@ -81,7 +77,7 @@ def test_a_small_file_of_many_pixels_is_refused_by_its_header(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tiff", ".webp", ".jp2", ".ppm", ".ras"])
-def test_the_limit_holds_for_every_format(suffix: str) -> None:
+def test_the_limit_holds_for_every_format(suffix):
     if not cv2.haveImageWriter(f"a{suffix}"):
         pytest.skip("this OpenCV does not write it")
     encoded, data = cv2.imencode(suffix, np.zeros((80, 90, 3), np.uint8))
@@ -100,9 +96,7 @@ def test_the_limit_holds_for_every_format(suffix: str) -> None:
         (b"\xff\xd8\xff", "truncated"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused_in_one_clause(
-    tmp_path: Path, content: bytes | None, reason: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_refused_in_one_clause(tmp_path, content, reason):
     if content is not None:
         (tmp_path / "a.jpg").write_bytes(content)
     with pytest.raises(ImageError, match=reason):
@@ -114,7 +108,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_clause(
             decode_image_bytes(content)
 
 
-def tiff_bytes(pixels: NDArray[Any]) -> bytes:
+def tiff_bytes(pixels):
     """Return an uncompressed TIFF file of (H, W) or (H, W, 3) BGR; OpenCV 4.5 and 4.6 write few of these types."""
     rgb = np.ascontiguousarray(pixels[..., ::-1] if pixels.ndim == 3 else pixels).astype(pixels.dtype.newbyteorder("<"))
     height, width, channels = *rgb.shape[:2], rgb.shape[2] if rgb.ndim == 3 else 1
@@ -140,7 +134,7 @@ def tiff_bytes(pixels: NDArray[Any]) -> bytes:
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.int16, np.int32, np.uint32])
 @pytest.mark.parametrize("picture", [RAMP, RAMP_BGR], ids=["grey", "colour"])
-def test_tiff_files_of_whole_numbers_are_scaled_to_8_bits(dtype: type, picture: NDArray[np.uint8]) -> None:
+def test_tiff_files_of_whole_numbers_are_scaled_to_8_bits(dtype, picture):
     expected = picture if picture.ndim == 3 else cv2.merge([picture] * 3)
     for factor in (1, 64 if dtype == np.int16 else 256):
         data = tiff_bytes(picture.astype(dtype) * dtype(factor))
@@ -153,10 +147,10 @@ def test_tiff_files_of_whole_numbers_are_scaled_to_8_bits(dtype: type, picture: 
 
 
 @pytest.mark.parametrize("suffix", [".tiff", ".pfm", ".hdr"])
-def test_fractions_are_grey_levels_from_0_to_1(suffix: str) -> None:
+def test_fractions_are_grey_levels_from_0_to_1(suffix):
     fractions = RAMP_BGR.astype(np.float32) / 255
     if suffix == ".tiff":
-        data: Any = tiff_bytes(fractions)
+        data = tiff_bytes(fractions)
     elif not cv2.haveImageWriter(f"a{suffix}"):
         pytest.skip("this OpenCV does not write it")
     else:
@@ -183,7 +177,7 @@ def test_fractions_are_grey_levels_from_0_to_1(suffix: str) -> None:
         (np.full((4, 5), -7, np.int32), "its whole numbers of 32 bits are below 0: it is no picture"),
     ],
 )
-def test_measurements_are_not_called_damaged(pixels: NDArray[Any], sentence: str) -> None:
+def test_measurements_are_not_called_damaged(pixels, sentence):
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "TIFF")
     with pytest.raises(ImageError, match=sentence):
@@ -191,9 +185,7 @@ def test_measurements_are_not_called_damaged(pixels: NDArray[Any], sentence: str
 
 
 @pytest.mark.parametrize("missing", [1, 2])
-def test_a_jpeg_without_its_end_marker_is_decoded_with_a_note(
-    missing: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_jpeg_without_its_end_marker_is_decoded_with_a_note(missing, caplog, capfd):
     noise = cv2.GaussianBlur(np.random.default_rng(3).integers(0, 255, (120, 160, 3), np.uint8), (0, 0), 3)
     data = cv2.imencode(".jpg", noise)[1].tobytes()
     np.testing.assert_array_equal(decode_image_bytes(data[:-missing]), decode_image_bytes(data))
@@ -206,7 +198,7 @@ def test_a_jpeg_without_its_end_marker_is_decoded_with_a_note(
 
 
 @pytest.mark.parametrize("kind", ["TGA", "GIF"])
-def test_formats_that_opencv_may_not_read_are_read_by_pillow(kind: str) -> None:
+def test_formats_that_opencv_may_not_read_are_read_by_pillow(kind):
     data = io.BytesIO()
     Image.fromarray(RAMP).save(data, kind)
     np.testing.assert_array_equal(decode_image_bytes(data.getvalue()), cv2.merge([RAMP] * 3))
@@ -214,8 +206,8 @@ def test_formats_that_opencv_may_not_read_are_read_by_pillow(kind: str) -> None:
         decode_image_bytes(data.getvalue(), max_pixels=100)
 
 
-def test_opencv_has_its_log_level_again_whatever_threads_do() -> None:
-    functions: Any = getattr(cv2.utils, "logging", cv2)
+def test_opencv_has_its_log_level_again_whatever_threads_do():
+    functions = getattr(cv2.utils, "logging", cv2)
     before = functions.getLogLevel()
     first, second = quiet_opencv(), quiet_opencv()
     first.__enter__()
