@@ -1,7 +1,5 @@
 """The table of words that people use for classes: complete, in one spelling, and refused where it is malformed."""
 
-from __future__ import annotations
-
 import pytest
 
 from smart_caption_ros.grounding import ClassWords, CoverageError

@@ -1,11 +1,8 @@
 """The nouns of a caption name the objects that a person would say they name."""
 
-from __future__ import annotations
-
 import pytest
 
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
-from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 from smart_caption_ros.grounding.named_objects import GroundedNoun, ground_caption
 
 
@@ -59,15 +56,6 @@ def test_words_are_counted_as_the_caption_counts_them(coverage):
     spoken = caption("a man's dog", ("dog", 0.9), tokens="a man 's dog")
     assert named(coverage, spoken)[-1] == ("dog", 3, 0)
     assert named(coverage, caption("a man's dog", ("dog", 0.9), tokens=""))[-1] == ("dog", 2, 0)
-
-
-def test_synonyms_name_their_class_where_they_count(tmp_path, coverage):
-    path = tmp_path / "synonyms.txt"
-    path.write_text("person, sunshine\n")
-    with_list = NounCoverage.load(synonyms=path, options=CoverageOptions(synonyms=True))
-    spoken = caption("a sunshine jumps", ("person", 0.9))
-    assert named(coverage, spoken)[0] == ("sunshine", 1, None)
-    assert named(with_list, spoken)[0] == ("sunshine", 1, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,10 @@
 """Sequences in ACVR's layout with drawn shapes: rectangles and ellipses on a wall and a floor, the same every time."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 COLOURS_BGR = ((60, 60, 200), (60, 170, 60), (200, 120, 40), (40, 180, 220), (180, 60, 160), (120, 120, 30))
 
@@ -24,7 +20,7 @@ class Drawn:
     """Left, top, right, bottom; inclusive, as in labels.json."""
     round: bool = False
 
-    def draw(self, picture: NDArray[Any], colour: Any) -> None:
+    def draw(self, picture, colour):
         left, top, right, bottom = self.box
         if self.round:
             centre, axes = ((left + right) // 2, (top + bottom) // 2), ((right - left) // 2, (bottom - top) // 2)
@@ -34,15 +30,15 @@ class Drawn:
 
 
 def write_sequence(
-    folder: Path,
-    frames: Mapping[int, Sequence[Drawn]],
-    size: tuple[int, int] = (100, 100),
+    folder,
+    frames,
+    size=(100, 100),
     *,
-    mask_bits: int = 8,
-    with_boxes: bool = True,
-    with_masks: bool = True,
-    image_name: str = "rgb_{:06d}.png",
-) -> dict[str, Any]:
+    mask_bits=8,
+    with_boxes=True,
+    with_masks=True,
+    image_name="rgb_{:06d}.png",
+):
     """Draw frames and write them with their masks and labels.
 
     Args:
@@ -59,12 +55,12 @@ def write_sequence(
     """
     folder.mkdir(parents=True)
     width, height = size
-    labels: dict[str, Any] = {}
+    labels = {}
     for number, objects in frames.items():
         picture = np.full((height, width, 3), (205, 215, 220), np.uint8)
         picture[2 * height // 3 :] = (120, 140, 150)
         mask = np.zeros((height, width), {8: np.uint8, 16: np.uint16}[mask_bits])
-        record: dict[str, Any] = {"_metadata": {"mask_name": f"{number}.png", "mask_channel": 0}} if objects else {}
+        record = {"_metadata": {"mask_name": f"{number}.png", "mask_channel": 0}} if objects else {}
         for drawn in objects:
             drawn.draw(picture, COLOURS_BGR[drawn.instance % len(COLOURS_BGR)])
             drawn.draw(mask, drawn.mask_id)
@@ -80,7 +76,7 @@ def write_sequence(
     return labels
 
 
-def write_rooms(root: Path) -> None:
+def write_rooms(root):
     """Two sequences of eight frames: a camera that moves past a table, and one past a couch."""
     for sequence, bits, things in (
         ("000000", 8, (("dining table", 40, 110, 260, 210), ("cup", 90, 80, 120, 112), ("chair", 270, 100, 310, 220))),

@@ -1,9 +1,6 @@
 """Sequences in ACVR's layout as a source of frames: with their objects, and not mistaken for folders of photographs."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -17,12 +14,12 @@ from tests.sources.acvr_sequence import write_rooms
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     write_rooms(tmp_path / "rooms")
     return tmp_path / "rooms"
 
 
-def test_frames_of_all_sequences_come_in_order_with_their_objects_and_without_masks(root: Path) -> None:
+def test_frames_of_all_sequences_come_in_order_with_their_objects_and_without_masks(root):
     source = open_source(root)
     assert isinstance(source, Sequences)
     assert source.knows_objects
@@ -39,12 +36,12 @@ def test_frames_of_all_sequences_come_in_order_with_their_objects_and_without_ma
 
 
 @pytest.mark.parametrize("step", [1, 3, 5, 8, 100])
-def test_every_nth_frame_counts_over_the_end_of_a_sequence(root: Path, step: int) -> None:
+def test_every_nth_frame_counts_over_the_end_of_a_sequence(root, step):
     source = open_source(root)
     assert [frame.index for frame in source.every(step)] == list(range(0, 16, step))
 
 
-def test_every_nth_frame_reads_no_frame_between(root: Path) -> None:
+def test_every_nth_frame_reads_no_frame_between(root):
     for broken in (root / "000000").glob("rgb_00000[3-9].png"):
         broken.write_bytes(b"no picture")
     source = open_source(root)
@@ -52,7 +49,7 @@ def test_every_nth_frame_reads_no_frame_between(root: Path) -> None:
     assert not source.skipped_frames
 
 
-def test_a_frame_that_turns_out_damaged_is_skipped(root: Path) -> None:
+def test_a_frame_that_turns_out_damaged_is_skipped(root):
     image = root / "000000" / "rgb_000003.png"
     image.write_bytes(image.read_bytes()[:200])
     source = open_source(root)
@@ -61,13 +58,13 @@ def test_a_frame_that_turns_out_damaged_is_skipped(root: Path) -> None:
 
 
 @pytest.mark.parametrize("labels", [{"cat.png": "cat"}, {"cat": {}}, {"0": "cat"}, {}, ["cat"]])
-def test_a_folder_of_photographs_with_other_labels_stays_one(tmp_path: Path, labels: object) -> None:
+def test_a_folder_of_photographs_with_other_labels_stays_one(tmp_path, labels):
     cv2.imwrite(str(tmp_path / "cat.png"), np.zeros((8, 8, 3), np.uint8))
     (tmp_path / "labels.json").write_text(json.dumps(labels))
     assert isinstance(open_source(tmp_path), ImageFolder)
 
 
-def test_a_folder_of_photographs_beside_sequences_stays_one(root: Path) -> None:
+def test_a_folder_of_photographs_beside_sequences_stays_one(root):
     cv2.imwrite(str(root / "cover.jpg"), np.zeros((8, 8, 3), np.uint8))
     source = open_source(root)
     assert isinstance(source, ImageFolder)
@@ -75,7 +72,7 @@ def test_a_folder_of_photographs_beside_sequences_stays_one(root: Path) -> None:
     assert [frame.objects for frame in source] == [None]
 
 
-def test_every_sequence_in_the_package_is_whole() -> None:
+def test_every_sequence_in_the_package_is_whole():
     source = open_source("sample:household")
     frames = list(source)
     assert len(frames) == source.known_length
