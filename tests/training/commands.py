@@ -4,14 +4,12 @@ import contextlib
 import io
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 
 
-def run_here(main: Callable[[], int], *arguments: object, data: Path) -> subprocess.CompletedProcess[str]:
+def run_here(main, *arguments, data):
     """Run a command's ``main`` with its arguments and the data sets' folder; one that sets threads sets them back."""
     out, err, threads = io.StringIO(), io.StringIO(), torch.get_num_threads()
     given = ["command", *map(str, arguments)]

@@ -1,11 +1,9 @@
 """A run's TensorBoard files, read as TensorBoard reads them."""
 
-from pathlib import Path
-
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 
-def scalars(run: Path, tag: str) -> dict[int, float]:
+def scalars(run, tag):
     """Values by step."""
     events = EventAccumulator(str(run / "tensorboard"), size_guidance={"scalars": 0})
     events.Reload()

@@ -16,20 +16,20 @@ PATIENCE_S = 100
 """How long processes may go on after one of them has failed."""
 
 
-def run_in_processes(count: int, module: str, *arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_in_processes(count, module, *arguments, **variables):
     """Run a module in processes that find each other, one thread each, with environment variables."""
     command = [sys.executable, "-m", "tests.training.processes", str(count), module, *map(str, arguments)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
-def main(count: int, module: str, arguments: list[str]) -> int:
+def main(count, module, arguments):
     import training.train  # noqa: F401  # with it, all that the processes need
 
     # torch.distributed.is_torchelastic_launched() tells by the id of the run.
@@ -44,7 +44,7 @@ def main(count: int, module: str, arguments: list[str]) -> int:
             return 0
         left.add(child)
 
-    def end_all(*_: object) -> None:
+    def end_all(*_):
         for process in left:
             os.kill(process, signal.SIGKILL)
 

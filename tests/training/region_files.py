@@ -1,7 +1,6 @@
 """Bottom-up features in each published format."""
 
 import base64
-from pathlib import Path
 
 import numpy as np
 
@@ -9,7 +8,7 @@ Arrays = dict[str, np.ndarray]
 WIDTH = 16
 
 
-def regions(count: int, width: int = WIDTH, seed: int = 0) -> Arrays:
+def regions(count, width=WIDTH, seed=0):
     random = np.random.default_rng(seed)
     boxes = random.uniform(0, 100, (count, 4)).astype(np.float32)
     return {"features": random.normal(size=(count, width)).astype(np.float32), "boxes": boxes}
@@ -19,12 +18,12 @@ SIZE = (640, 480)
 """Width and height of every image, pixels."""
 
 
-def fractions(boxes: np.ndarray) -> np.ndarray:
+def fractions(boxes):
     """Boxes in pixels of an image of ``SIZE`` as fractions of it."""
     return boxes / np.array(SIZE * 2, np.float32)
 
 
-def write_hdf5(folder: Path, images: dict[str, Arrays], size: tuple[int, int] | None = SIZE) -> Path:
+def write_hdf5(folder, images, size=SIZE):
     import h5py
 
     path = folder / "features.hdf5"
@@ -37,7 +36,7 @@ def write_hdf5(folder: Path, images: dict[str, Arrays], size: tuple[int, int] | 
     return path
 
 
-def write_tsv(folder: Path, images: dict[str, Arrays]) -> Path:
+def write_tsv(folder, images):
     path = folder / "features.tsv"
     lines = []
     for image, arrays in images.items():
@@ -47,7 +46,7 @@ def write_tsv(folder: Path, images: dict[str, Arrays]) -> Path:
     return path
 
 
-def write_npz(folder: Path, images: dict[str, Arrays], size: tuple[int, int] | None = SIZE) -> Path:
+def write_npz(folder, images, size=SIZE):
     path = folder / "features"
     path.mkdir()
     for image, arrays in images.items():

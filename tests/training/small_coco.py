@@ -1,7 +1,6 @@
 """COCO's layout with a dozen drawn pictures, and features of them in every format."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -16,7 +15,7 @@ SPLITS = {"train": 8, "restval": 2, "val": 3, "test": 2}
 FORMATS = ("hdf5", "tsv", "npz", "store")
 
 
-def make_coco(root: Path) -> Path:
+def make_coco(root):
     """Under ``root``: ``coco/`` with photographs and ``dataset_coco.json``; features of each image in four formats."""
     random = np.random.default_rng(0)
     (root / "coco" / "val2014").mkdir(parents=True)
@@ -51,13 +50,13 @@ def make_coco(root: Path) -> Path:
     return root
 
 
-def features_config(kind: str) -> dict[str, object]:
+def features_config(kind):
     """What an experiment says of the features that :func:`make_coco` made."""
     path = {"hdf5": "features.hdf5", "tsv": "features.tsv", "npz": "features", "store": "store"}[kind]
     return {kind: path, "width": WIDTH}
 
 
-def write_coco_config(path: Path, **changes: object) -> Path:
+def write_coco_config(path, **changes):
     """An experiment of seconds on the features or photographs that ``changes`` give."""
     xe = {"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 4}
     scst = {

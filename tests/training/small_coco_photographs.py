@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -15,7 +14,7 @@ DEV = {
 }
 
 
-def make_coco_photographs(folder: Path) -> Path:
+def make_coco_photographs(folder):
     """Write ``coco_photographs/`` below a folder and return it: four dev and two train photographs."""
     root = folder / "coco_photographs"
     root.mkdir(parents=True)

@@ -2,12 +2,9 @@
 
 import csv
 import zipfile
-from collections.abc import Iterable
-from pathlib import Path
 
 import cv2
 import numpy as np
-import torch
 import yaml
 
 from tests.tiny_model import tiny_trained
@@ -17,7 +14,7 @@ SHAPES = ("ball", "box")
 SIZES = {"train": 12, "dev": 4, "test": 2}
 
 
-def draw(colour: str, shape: str, random: np.random.Generator) -> np.ndarray:
+def draw(colour, shape, random):
     image = np.full((224, 224, 3), random.integers(90, 160), np.uint8)
     x, y = (int(v) for v in random.integers(70, 150, 2))
     if shape == "ball":
@@ -27,7 +24,7 @@ def draw(colour: str, shape: str, random: np.random.Generator) -> np.ndarray:
     return image
 
 
-def save_convolutions(path: Path, convolutions: Iterable[torch.nn.Conv2d]) -> None:
+def save_convolutions(path, convolutions):
     """Write the weights of convolutions in their order as ONNX, which is what the reader of released files uses."""
     import onnx
     from onnx import helper, numpy_helper
@@ -42,14 +39,14 @@ def save_convolutions(path: Path, convolutions: Iterable[torch.nn.Conv2d]) -> No
     onnx.save(helper.make_model(helper.make_graph(nodes, "convolutions", [], [], weights)), str(path))
 
 
-def save_backbone(path: Path) -> None:
+def save_backbone(path):
     """Write a MobileNetV2 with random weights."""
     backbone = tiny_trained().backbone
     assert backbone is not None
     save_convolutions(path, backbone.convolutions())
 
 
-def make_data(root: Path) -> Path:
+def make_data(root):
     """Write ``flickr8k/`` and ``backbones/mobilenetv2_float32.onnx`` (random weights) below ``root`` and return it."""
     random = np.random.default_rng(0)
     (root / "flickr8k").mkdir(parents=True)
@@ -72,7 +69,7 @@ def make_data(root: Path) -> Path:
     return root
 
 
-def write_config(path: Path, **changes: object) -> Path:
+def write_config(path, **changes):
     """Write an experiment of three phases that takes less than a minute."""
     experiment = {
         "name": "small",

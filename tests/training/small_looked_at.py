@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from pathlib import Path
 
 import cv2
 
@@ -25,7 +24,7 @@ ENTRIES = [
 """Data set, image, part, source, captions and things of each photograph."""
 
 
-def make_looked_at(data: Path) -> Path:
+def make_looked_at(data):
     """Write ``looked_at/`` and ``nyu_rooms/`` below a data folder and return the folder."""
     (data / "looked_at").mkdir(parents=True, exist_ok=True)
     (data / "nyu_rooms").mkdir(exist_ok=True)

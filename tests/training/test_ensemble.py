@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +19,7 @@ WORDS = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
 FAMILIES = ("smart", "m2", "up_down")
 
 
-def trained(family: str) -> TrainedCaptioner:
+def trained(family):
     experiment = {
         "name": family,
         "features": {"npz": "features"},
@@ -33,21 +32,19 @@ def trained(family: str) -> TrainedCaptioner:
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> list[Path]:
+def paths(tmp_path):
     found = [tmp_path / f"{family}.safetensors" for family in FAMILIES]
     for path, family in zip(found, FAMILIES, strict=True):
         trained(family).save(path)
     return found
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["ensemble", *map(str, arguments)])
     return ensemble.main()
 
 
-def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(
-    paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(paths, tmp_path, monkeypatch):
     assert run(monkeypatch, *paths, "-o", tmp_path / "joined.safetensors") == 0
     joined = TrainedCaptioner.load(tmp_path / "joined.safetensors")
     visual, words = tiny_visual(3, 6, seed=1, ragged=True), tiny_captions(3, 2, seed=1)
@@ -76,15 +73,8 @@ def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(
         ({"backbone": tiny_trained().backbone}, "differ in their backbone"),
     ],
 )
-def test_captioners_that_do_not_fit_are_refused_by_their_files(
-    change: dict[str, object],
-    message: str,
-    paths: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    replace(trained("smart"), **change).save(tmp_path / "other.safetensors")  # type: ignore[arg-type]
+def test_captioners_that_do_not_fit_are_refused_by_their_files(change, message, paths, tmp_path, monkeypatch, capsys):
+    replace(trained("smart"), **change).save(tmp_path / "other.safetensors")
     assert run(monkeypatch, paths[0], tmp_path / "other.safetensors", "-o", tmp_path / "joined.safetensors") == 1
     error = capsys.readouterr().err
     assert message in error
@@ -92,6 +82,6 @@ def test_captioners_that_do_not_fit_are_refused_by_their_files(
     assert not (tmp_path / "joined.safetensors").exists()
 
 
-def test_one_captioner_is_no_ensemble(paths: list[Path]) -> None:
+def test_one_captioner_is_no_ensemble(paths):
     with pytest.raises(CheckpointError, match="two different models"):
         join_captioners({"one": TrainedCaptioner.load(paths[0])})

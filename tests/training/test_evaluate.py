@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ RESULTS = {
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     root = make_data(tmp_path_factory.mktemp("data"))
     make_coco_photographs(root)
     (root / "lexicon").mkdir()
@@ -44,7 +43,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def coco(tmp_path: Path) -> Path:
+def coco(tmp_path):
     """A folder with COCO files: annotations, instances, results of two models, photographs."""
     annotations = [{"image_id": image, "caption": text} for image, texts in CAPTIONS.items() for text in texts]
     images = [{"id": image, "file_name": f"{image}.png"} for image in CAPTIONS]
@@ -73,19 +72,17 @@ class Done:
 class Command:
     """Runs the command in this process, without Java."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, monkeypatch, capsys):
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
-    def __call__(self, *options: str | Path) -> Done:
+    def __call__(self, *options):
         self.monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
         self.capsys.readouterr()
         return Done(main(), *self.capsys.readouterr())
 
 
 @pytest.fixture
-def evaluate(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
+def evaluate(data, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -93,15 +90,13 @@ def evaluate(
     return Command(monkeypatch, capsys)
 
 
-def scored(done: Done, path: Path) -> dict[str, Any]:
+def scored(done, path):
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(path.read_text())
     return document
 
 
-def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
-    evaluate: Command, data: Path, tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(evaluate, data, tiny_bundle, tmp_path):
     out = tmp_path / "out.json"
     done = evaluate("--bundle", tiny_bundle, "--dataset", "flickr8k", "--split", "dev", "--json", out)
     document = scored(done, out)
@@ -123,8 +118,8 @@ def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(
 
 @pytest.mark.parametrize(("precision", "alone"), [("float32", False), ("int8", True)])
 def test_a_bundle_in_8_bits_is_scored_one_photograph_at_a_time(
-    evaluate: Command, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, alone: bool
-) -> None:
+    evaluate, tiny_bundle, tmp_path, monkeypatch, precision, alone
+):
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["precision"] = {"stored": "float32", "computed": precision}
@@ -132,7 +127,7 @@ def test_a_bundle_in_8_bits_is_scored_one_photograph_at_a_time(
     sizes: list[int] = []
     caption_batch = Captioner.caption_batch
 
-    def counted(captioner: Captioner, frames: Sequence[np.ndarray]) -> list[str]:
+    def counted(captioner, frames):
         sizes.append(len(frames))
         return caption_batch(captioner, frames)
 
@@ -141,9 +136,7 @@ def test_a_bundle_in_8_bits_is_scored_one_photograph_at_a_time(
     assert (max(sizes) == 1) == alone
 
 
-def test_captions_that_objects_guide_are_scored_and_not_recorded(
-    evaluate: Command, detecting_bundle: Path, tmp_path: Path
-) -> None:
+def test_captions_that_objects_guide_are_scored_and_not_recorded(evaluate, detecting_bundle, tmp_path):
     out = tmp_path / "out.json"
     arguments = ("--bundle", detecting_bundle, "--split", "dev", "--objects-guide", "bias")
     (model, *_) = scored(evaluate(*arguments, "--json", out), out)["models"].values()
@@ -152,9 +145,7 @@ def test_captions_that_objects_guide_are_scored_and_not_recorded(
     assert "'loud' is none of auto, off, bias" in evaluate("--objects-guide", "loud").stderr
 
 
-def test_recorded_scores_are_in_the_manifest_and_the_bundle_still_loads(
-    evaluate: Command, tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_recorded_scores_are_in_the_manifest_and_the_bundle_still_loads(evaluate, tiny_bundle, tmp_path):
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
     out = tmp_path / "out.json"
     document = scored(evaluate("--bundle", bundle, "--split", "test", "--record", "--json", out), out)
@@ -165,7 +156,7 @@ def test_recorded_scores_are_in_the_manifest_and_the_bundle_still_loads(
     assert {"tokeniser", "beam_size", "engine", "date"} <= recorded.keys()
 
 
-def test_result_files_are_compared_with_paired_differences(evaluate: Command, coco: Path) -> None:
+def test_result_files_are_compared_with_paired_differences(evaluate, coco):
     out = coco / "out.json"
     options = ["--captions", coco / "poor.json", coco / "good.json", "--references", coco / "captions.json"]
     done = evaluate(*options, "--instances", coco / "instances.json", "--json", out, "--seed", "3")
@@ -192,7 +183,7 @@ def test_result_files_are_compared_with_paired_differences(evaluate: Command, co
     assert "give COCO instances" in again["not_available"]["chair_i"]
 
 
-def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluate: Command, coco: Path) -> None:
+def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluate, coco):
     (coco / "some.json").write_text(json.dumps([{"image_id": i, "caption": "a dog"} for i in (1, 2, 99)]))
     out = coco / "out.json"
     done = evaluate("--captions", coco / "some.json", "--references", coco / "captions.json", "--json", out)
@@ -201,7 +192,7 @@ def test_captions_and_images_that_are_not_scored_are_counted_in_warnings(evaluat
     assert "1 of 3 images with references have no caption of some" in done.stderr
 
 
-def test_a_bundle_is_scored_on_karpathys_splits(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+def test_a_bundle_is_scored_on_karpathys_splits(evaluate, coco, tiny_bundle):
     images = [
         {
             "cocoid": image,
@@ -220,9 +211,7 @@ def test_a_bundle_is_scored_on_karpathys_splits(evaluate: Command, coco: Path, t
     assert document["images"] == 2
 
 
-def test_a_bundle_and_a_person_are_judged_on_coco_photographs(
-    evaluate: Command, tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_and_a_person_are_judged_on_coco_photographs(evaluate, tiny_bundle, tmp_path):
     out = tmp_path / "out.json"
     done = evaluate("--bundle", tiny_bundle, "--dataset", "coco_photographs", "--human", "--json", out, "--seed", "3")
     document = scored(done, out)
@@ -244,7 +233,7 @@ def test_a_bundle_and_a_person_are_judged_on_coco_photographs(
     assert same["models"]["a person"]["scores"]["cider"] == person["scores"]["cider"]
 
 
-def test_images_without_human_captions_are_captioned_in_order(evaluate: Command, coco: Path, tiny_bundle: Path) -> None:
+def test_images_without_human_captions_are_captioned_in_order(evaluate, coco, tiny_bundle):
     (coco / "frames").mkdir()
     for name, shade in (("f10.png", 0), ("f2.png", 0), ("f1.png", 250)):
         cv2.imwrite(str(coco / "frames" / name), np.full((60, 80, 3), shade, np.uint8))
@@ -263,7 +252,7 @@ def test_images_without_human_captions_are_captioned_in_order(evaluate: Command,
     assert next(iter(zipped["models"].values()))["per_image"] == model["per_image"]
 
 
-def test_only_the_images_of_a_list_are_scored(evaluate: Command, coco: Path) -> None:
+def test_only_the_images_of_a_list_are_scored(evaluate, coco):
     (coco / "some.txt").write_text("\ufeff3 \n1\r\n", encoding="utf-8")
     results = json.loads((coco / "good.json").read_text())
     (coco / "good.json").write_text(json.dumps([{**entry, "image_id": float(entry["image_id"])} for entry in results]))
@@ -274,7 +263,7 @@ def test_only_the_images_of_a_list_are_scored(evaluate: Command, coco: Path) -> 
     assert document["dataset"] == "captions, some.txt"
 
 
-def test_domains_that_the_annotations_name_are_scored_apart_as_for_nocaps(evaluate: Command, coco: Path) -> None:
+def test_domains_that_the_annotations_name_are_scored_apart_as_for_nocaps(evaluate, coco):
     annotations = json.loads((coco / "captions.json").read_text())
     for image, domain in zip(annotations["images"], ("in-domain", "out-domain", "out-domain"), strict=True):
         image["domain"] = domain
@@ -286,8 +275,8 @@ def test_domains_that_the_annotations_name_are_scored_apart_as_for_nocaps(evalua
 
 
 def test_captions_of_a_test_set_without_public_captions_are_written_for_an_evaluation_server(
-    evaluate: Command, coco: Path, tiny_bundle: Path
-) -> None:
+    evaluate, coco, tiny_bundle
+):
     images = json.loads((coco / "captions.json").read_text())["images"]
     (coco / "image_info.json").write_text(json.dumps({"images": images}))
     (coco / "results").mkdir()
@@ -302,7 +291,7 @@ def test_captions_of_a_test_set_without_public_captions_are_written_for_an_evalu
     assert all(set(entry) == {"image_id", "caption"} for entry in entries)
 
 
-def test_domains_of_a_file_are_scored_apart(evaluate: Command, coco: Path) -> None:
+def test_domains_of_a_file_are_scored_apart(evaluate, coco):
     (coco / "domains.json").write_text(json.dumps({"animals": [1, 2], "nothing": [77]}))
     out = coco / "out.json"
     options = ["--captions", coco / "good.json", "--references", coco / "captions.json", "--json", out]
@@ -313,16 +302,14 @@ def test_domains_of_a_file_are_scored_apart(evaluate: Command, coco: Path) -> No
     assert domain[1]["diversity"]["different"] == 2
 
 
-def test_a_failing_java_leaves_the_other_metrics_available(
-    evaluate: Command, coco: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_java_leaves_the_other_metrics_available(evaluate, coco, tmp_path, monkeypatch):
     fake_java(tmp_path / "java", "echo 'Error: broken' >&2; exit 1", monkeypatch)
     done = evaluate("--captions", coco / "good.json", "--references", coco / "captions.json")
     assert done.returncode == 0, done.stderr
     assert "PTB tokeniser, METEOR, SPICE not available: the PTB tokeniser failed: Error: broken" in done.stdout
 
 
-def test_captions_without_any_word_are_scored(evaluate: Command, tmp_path: Path) -> None:
+def test_captions_without_any_word_are_scored(evaluate, tmp_path):
     said = [{"image_id": image, "caption": text} for image, text in ((1, "..."), (2, "!"))]
     (tmp_path / "results.json").write_text(json.dumps(said))
     (tmp_path / "references.json").write_text(json.dumps({"images": [{"id": 1}, {"id": 2}], "annotations": said}))
@@ -377,9 +364,7 @@ def test_captions_without_any_word_are_scored(evaluate: Command, tmp_path: Path)
         (["--images", "empty.zip"], 1, "empty.zip: no image in it"),
     ],
 )
-def test_wrong_options_and_files_are_refused_in_a_sentence(
-    evaluate: Command, coco: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], status: int, complaint: str
-) -> None:
+def test_wrong_options_and_files_are_refused_in_a_sentence(evaluate, coco, monkeypatch, options, status, complaint):
     (coco / "stray.json").write_text(json.dumps([{"image_id": 99, "caption": "a dog"}]))
     instances = json.loads((coco / "instances.json").read_text())
     two = {**instances, "images": instances["images"][:2], "annotations": instances["annotations"][:2]}
@@ -401,7 +386,7 @@ WORDS = ("a", "the", "dog", "dogs", "cat", "ball", "chair", "chairs", "runs", "s
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
+def checkpoint(tmp_path):
     """A captioner with random weights and a few English words."""
     trained = tiny_trained(vocabulary=WORDS)
     experiment = {
@@ -413,9 +398,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return tmp_path / "best.safetensors"
 
 
-def test_a_checkpoint_is_also_scored_with_the_constraints_of_a_file(
-    evaluate: Command, coco: Path, checkpoint: Path
-) -> None:
+def test_a_checkpoint_is_also_scored_with_the_constraints_of_a_file(evaluate, coco, checkpoint):
     out = coco / "out.json"
     (coco / "constraints.json").write_text(json.dumps({"1": ["dog", ["ball", "cat"]], "3": ["chair", "sits", "the"]}))
     options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco, "--json", out]
@@ -432,9 +415,7 @@ def test_a_checkpoint_is_also_scored_with_the_constraints_of_a_file(
     assert "constraints" not in free[1]
 
 
-def test_captions_name_the_objects_that_a_detector_finds(
-    evaluate: Command, coco: Path, checkpoint: Path, bundle_with_detector: Path
-) -> None:
+def test_captions_name_the_objects_that_a_detector_finds(evaluate, coco, checkpoint, bundle_with_detector):
     for image, name in ((1, "dog"), (2, "chair")):
         frame = np.zeros((64, 64, 3), np.uint8)
         frame[16:32, 16:32] = COLOURS_BGR[name]
@@ -449,7 +430,7 @@ def test_captions_name_the_objects_that_a_detector_finds(
         assert constrained["constraints"]["given"] == constrained["constraints"]["satisfied"] == 2
 
 
-def test_a_penalty_of_the_end_token_makes_captions_longer(evaluate: Command, coco: Path, checkpoint: Path) -> None:
+def test_a_penalty_of_the_end_token_makes_captions_longer(evaluate, coco, checkpoint):
     trained = TrainedCaptioner.load(checkpoint)
     trained.change_search(end_penalty=-30.0, max_words=6)  # the end at once, unless the command says otherwise
     trained.save(checkpoint)
@@ -472,9 +453,7 @@ def test_a_penalty_of_the_end_token_makes_captions_longer(evaluate: Command, coc
         ({"1": ["zebra"]}, "vocabulary has none of zebra"),
     ],
 )
-def test_wrong_constraints_are_refused(
-    evaluate: Command, coco: Path, checkpoint: Path, content: object, complaint: str
-) -> None:
+def test_wrong_constraints_are_refused(evaluate, coco, checkpoint, content, complaint):
     (coco / "wrong.json").write_text(json.dumps(content))
     options = ["--checkpoint", checkpoint, "--references", coco / "captions.json", "--images", coco]
     done = evaluate(*options, "--constraints", coco / "wrong.json")

@@ -1,7 +1,5 @@
 """Pictures of the attributions of words to regions, and of their attention to PMA-Net's prototypes."""
 
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ EXPERIMENT = {
 }  # fmt: skip
 
 
-def saved(path: Path, features: Path | None = None, image_size: int | None = None) -> Path:
+def saved(path, features=None, image_size=None):
     """Write a captioner that is quick to attribute, of photographs or of stored features."""
     torch.manual_seed(0)
     trained = tiny_trained()
@@ -37,7 +35,7 @@ def saved(path: Path, features: Path | None = None, image_size: int | None = Non
     return path
 
 
-def saved_pma_net(path: Path, *, ready: bool, image_size: int | None = None) -> Path:
+def saved_pma_net(path, *, ready, image_size=None):
     torch.manual_seed(0)
     trained = tiny_trained()
     assert trained.backbone is not None
@@ -53,19 +51,17 @@ def saved_pma_net(path: Path, *, ready: bool, image_size: int | None = None) -> 
     return path
 
 
-def photograph(path: Path) -> Path:
+def photograph(path):
     cv2.imwrite(str(path), np.random.default_rng(0).integers(0, 255, (90, 120, 3), np.uint8))
     return path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+def run(monkeypatch, *arguments):
     monkeypatch.setattr("sys.argv", ["explain", *map(str, arguments), "--max-words", "4", "--beam-size", "2"])
     return explain.main()
 
 
-def test_the_command_draws_each_word_of_a_photographs_caption(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path, monkeypatch, capsys):
     model = saved(tmp_path / "best.safetensors")
     assert run(monkeypatch, model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png") == 0
     words = capsys.readouterr().out.split("a.png: ")[1].split()[::2]
@@ -75,13 +71,11 @@ def test_the_command_draws_each_word_of_a_photographs_caption(
 
 
 @pytest.mark.parametrize(("image_size", "cells"), [(96, 3), (288, 9)])
-def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(
-    image_size: int, cells: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(image_size, cells, tmp_path, monkeypatch):
     model = saved(tmp_path / "best.safetensors", image_size=image_size)
     drawn: list[tuple[torch.Size, int]] = []
 
-    def draw(words: list[str], scores: torch.Tensor, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    def draw(words, scores, image, boxes):
         drawn.append((scores.shape, len(boxes)))
         return draw_attributions(words, scores, image, boxes)
 
@@ -91,9 +85,7 @@ def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(
     assert scores[1] == boxes == cells**2
 
 
-def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tmp_path, monkeypatch, capsys):
     features = write_npz(tmp_path, {"9": regions(3)})
     (tmp_path / "bundle").mkdir()
     saved(tmp_path / "bundle" / "captioner.safetensors", features)
@@ -104,14 +96,12 @@ def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(
     assert "stored features have no image b" in capsys.readouterr().err
 
 
-def test_a_bundle_without_a_checkpoint_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bundle_without_a_checkpoint_is_refused(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, tmp_path, tmp_path / "a.png", "-o", tmp_path / "out.png") == 1
     assert "graphs, which have no gradients" in capsys.readouterr().err
 
 
-def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined() -> None:
+def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined():
     boxes = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0.4, 0.4, 0.6, 0.6]], np.float32)
     white = np.full((260, 260, 3), 255, np.uint8)
     picture = draw_attributions(["dog"], torch.tensor([[0.0, 1.0, 0.5]]), white, boxes)
@@ -125,12 +115,8 @@ def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined() ->
 
 @pytest.mark.parametrize(("image_size", "height"), [(None, 240), (288, 288)])
 def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(
-    image_size: int | None,
-    height: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    image_size, height, tmp_path, monkeypatch, capsys
+):
     photographs = [photograph(tmp_path / name) for name in ("a.png", "b.png")]
     model = saved_pma_net(tmp_path / "best.safetensors", ready=True, image_size=image_size)
     assert run(monkeypatch, model, *photographs, "-o", tmp_path / "out.png", "--prototypes") == 0
@@ -139,9 +125,7 @@ def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame
 
 
 @pytest.mark.parametrize(("kind", "message"), [("empty", "has no prototypes yet"), ("other", "only pma_net has")])
-def test_a_model_without_prototypes_is_refused(
-    kind: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_without_prototypes_is_refused(kind, message, tmp_path, monkeypatch, capsys):
     model = tmp_path / "best.safetensors"
     if kind == "other":
         saved(model)

@@ -3,8 +3,6 @@
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,13 +25,13 @@ from training.objectives import self_critical
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     root = make_coco(tmp_path_factory.mktemp("data"))
     (root / "glove.txt").write_text("red 1 0 1\nball 0 1 1\nbox 0 2 1\n")
     return root
 
 
-def train(folder: Path, root: Path, family: str, model: dict[str, object], **changes: object) -> Path:
+def train(folder, root, family, model, **changes):
     """Train one epoch and return the result."""
     folder.mkdir()
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 4}]
@@ -47,9 +45,7 @@ def train(folder: Path, root: Path, family: str, model: dict[str, object], **cha
     return folder / "run" / "best.safetensors"
 
 
-def test_members_of_different_families_are_scored_beside_their_ensemble(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_members_of_different_families_are_scored_beside_their_ensemble(data, tmp_path, monkeypatch, capsys):
     model = {**TINY_SIZES["m2"], "word_vector_width": 3}
     m2 = train(tmp_path / "m2", data, "m2", model, word_vectors="glove.txt")
     assert "3 of " in capsys.readouterr().out
@@ -71,12 +67,12 @@ def test_members_of_different_families_are_scored_beside_their_ensemble(
     assert list(models) == ["m2", "object_relation", "ensemble of 2: m2, object_relation"]
 
 
-def test_vectors_of_another_width_are_refused(data: Path, tmp_path: Path) -> None:
+def test_vectors_of_another_width_are_refused(data, tmp_path):
     with pytest.raises(ConfigError, match="vectors of width 3; set word_vector_width"):
         train(tmp_path / "m2", data, "m2", TINY_SIZES["m2"], word_vectors="glove.txt")
 
 
-def test_a_captioner_of_pieces_is_trained_continued_and_said_in_whole_words(data: Path, tmp_path: Path) -> None:
+def test_a_captioner_of_pieces_is_trained_continued_and_said_in_whole_words(data, tmp_path):
     options = {"karpathy": "coco/dataset_coco.json"}
     pieces = {"dataset": "coco", "options": options, "tokenizer": "bpe", "vocabulary_size": 45, "max_words": 20}
     first = train(tmp_path / "first", data, "up_down", TINY_SIZES["up_down"], data=pieces)
@@ -87,9 +83,7 @@ def test_a_captioner_of_pieces_is_trained_continued_and_said_in_whole_words(data
     assert (continued.vocabulary, continued.record["merges"]) == (kept.vocabulary, kept.record["merges"])
 
 
-def test_a_published_captioner_keeps_its_pieces_and_its_search(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_published_captioner_keeps_its_pieces_and_its_search(data, tmp_path, monkeypatch):
     words = ("a", "red", "there", "is", "ball", "##s", "b", "##ox", "gr", "##een", "one", "it", "and")
     vocabulary = Vocabulary((*SPECIAL, *words), "##")
     sizes = {**TINY_SIZES["blip"], "prompt": [Vocabulary.begin_id, 4]}
@@ -111,7 +105,7 @@ def test_a_published_captioner_keeps_its_pieces_and_its_search(
     trainer = Trainer(config, data, tmp_path / "run", tmp_path / "cache")
     searches = []
 
-    def recorded(*arguments: Any) -> Any:
+    def recorded(*arguments):
         searches.append(arguments[3])
         return search_captions(*arguments)
 

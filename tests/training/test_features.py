@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -22,7 +21,7 @@ from training.data.feature_store import FeatureStore
 from training.features import main
 
 
-def photograph(path: Path, seed: int) -> np.ndarray:
+def photograph(path, seed):
     path.parent.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(seed)
     coarse = random.integers(0, 256, (4, 5, 3), dtype=np.uint8)
@@ -34,13 +33,13 @@ def photograph(path: Path, seed: int) -> np.ndarray:
 class Command:
     """The command, run in this process."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], bundle: Path) -> None:
+    def __init__(self, monkeypatch, capsys, bundle):
         self.monkeypatch, self.capsys, self.bundle = monkeypatch, capsys, bundle
 
-    def __call__(self, *options: object, bundle: Path | None = None) -> tuple[int, str, str]:
+    def __call__(self, *options, bundle=None):
         return self.run("--bundle", bundle or self.bundle, *options)
 
-    def run(self, *options: object) -> tuple[int, str, str]:
+    def run(self, *options):
         """Run the command without a bundle."""
         words = ["features", *options]
         self.monkeypatch.setattr(sys, "argv", list(map(str, words)))
@@ -51,13 +50,11 @@ class Command:
 
 
 @pytest.fixture
-def features(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny_bundle: Path) -> Command:
+def features(monkeypatch, capsys, tiny_bundle):
     return Command(monkeypatch, capsys, tiny_bundle)
 
 
-def test_the_store_has_the_tokens_of_the_robots_vision_graph(
-    features: Command, tmp_path: Path, tiny_bundle: Path
-) -> None:
+def test_the_store_has_the_tokens_of_the_robots_vision_graph(features, tmp_path, tiny_bundle):
     images = {}
     for number in (3, 12):
         path = tmp_path / "photos" / f"val2014/COCO_val2014_{number:012d}.png"
@@ -76,8 +73,8 @@ def test_the_store_has_the_tokens_of_the_robots_vision_graph(
 
 
 def test_with_a_detector_the_store_has_a_token_for_the_photograph_and_one_for_each_object(
-    features: Command, tmp_path: Path, tiny_bundle: Path
-) -> None:
+    features, tmp_path, tiny_bundle
+):
     picture = np.full((64, 64, 3), 20, np.uint8)
     picture[:32, 32:] = COLOURS_BGR[GREEN]
     (tmp_path / "photos").mkdir()
@@ -99,7 +96,7 @@ def test_with_a_detector_the_store_has_a_token_for_the_photograph_and_one_for_ea
     assert (status, "another source" in err) == (1, True)
 
 
-def test_a_file_that_is_not_a_detector_is_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_detector_is_refused_in_a_sentence(features, tmp_path):
     photograph(tmp_path / "photos" / "a.png", 1)
     for options, complaint in (
         (("--detector", tmp_path / "nowhere.onnx"), "there is no such detector"),
@@ -113,7 +110,7 @@ def test_a_file_that_is_not_a_detector_is_refused_in_a_sentence(features: Comman
     assert not (tmp_path / "store").exists()
 
 
-def test_broken_photographs_are_named_and_counted_and_the_others_are_stored(features: Command, tmp_path: Path) -> None:
+def test_broken_photographs_are_named_and_counted_and_the_others_are_stored(features, tmp_path):
     for number in range(3):
         photograph(tmp_path / "photos" / f"{number}.png", number)
     (tmp_path / "photos" / "1.png").write_bytes((tmp_path / "photos" / "1.png").read_bytes()[:20])
@@ -129,7 +126,7 @@ def test_broken_photographs_are_named_and_counted_and_the_others_are_stored(feat
     ]  # fmt: skip
 
 
-def test_a_killed_command_leaves_whole_images_and_resumes(features: Command, tmp_path: Path, tiny_bundle: Path) -> None:
+def test_a_killed_command_leaves_whole_images_and_resumes(features, tmp_path, tiny_bundle):
     for number in range(40):
         photograph(tmp_path / "photos" / f"{number}.png", number)
     options = [str(tmp_path / "photos"), "--save-every", "3", "--batch-size", "2", "--threads", "1"]
@@ -153,7 +150,7 @@ def test_a_killed_command_leaves_whole_images_and_resumes(features: Command, tmp
     assert not list(store.glob("*.unfinished"))
 
 
-def test_wrong_folders_ids_and_bundles_are_refused_in_a_sentence(features: Command, tmp_path: Path) -> None:
+def test_wrong_folders_ids_and_bundles_are_refused_in_a_sentence(features, tmp_path):
     photograph(tmp_path / "photos" / "a.png", 1)
     photograph(tmp_path / "photos" / "below" / "a.png", 2)
     (tmp_path / "nothing").mkdir()
@@ -172,7 +169,7 @@ def test_wrong_folders_ids_and_bundles_are_refused_in_a_sentence(features: Comma
     assert not (tmp_path / "store").exists()
 
 
-def test_published_features_are_converted(features: Command, tmp_path: Path) -> None:
+def test_published_features_are_converted(features, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for folder, image in ((first, "7"), (second, "8")):
         folder.mkdir()
@@ -197,7 +194,7 @@ def test_published_features_are_converted(features: Command, tmp_path: Path) -> 
         assert (status, complaint in err, "Traceback" in err) == (1, True, False)
 
 
-def test_image_ids_are_names_stems_or_numbers(tmp_path: Path) -> None:
+def test_image_ids_are_names_stems_or_numbers(tmp_path):
     photograph(tmp_path / "COCO_train2014_000000000030.jpg", 1)
     for ids, expected in (
         ("name", "COCO_train2014_000000000030.jpg"), ("stem", "COCO_train2014_000000000030"), ("number", "30"),

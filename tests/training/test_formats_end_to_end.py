@@ -3,7 +3,6 @@
 import json
 import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,20 +24,20 @@ from training.models.smart import Smart
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     return make_coco(tmp_path_factory.mktemp("data"))
 
 
-def train(folder: Path, data: Path, **changes: object) -> Trainer:
+def train(folder, data, **changes):
     config = load_run(write_coco_config(folder / "config.yaml", **changes))
     trainer = Trainer(config, data, folder / "run", folder / "cache")
     trainer.run()
     return trainer
 
 
-def command(monkeypatch: pytest.MonkeyPatch, module: object, *options: object) -> int:
+def command(monkeypatch, module, *options):
     monkeypatch.setattr(sys, "argv", ["command", *map(str, options)])
-    return int(module.main())  # type: ignore[attr-defined]
+    return int(module.main())
 
 
 @pytest.mark.parametrize(
@@ -49,8 +48,8 @@ def command(monkeypatch: pytest.MonkeyPatch, module: object, *options: object) -
     ],
 )
 def test_a_vocabulary_without_words_or_with_fewer_than_beams_is_refused_before_the_first_step(
-    data: Path, tmp_path: Path, changes: dict[str, dict[str, int]], sentence: str
-) -> None:
+    data, tmp_path, changes, sentence
+):
     options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10}
     settings = {"features": features_config("hdf5"), **changes, "data": {**options, **changes.get("data", {})}}
     config = load_run(write_coco_config(tmp_path / "config.yaml", **settings))
@@ -59,9 +58,7 @@ def test_a_vocabulary_without_words_or_with_fewer_than_beams_is_refused_before_t
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_captioner_of_stored_features_is_trained_and_scored(
-    data: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_captioner_of_stored_features_is_trained_and_scored(data, tmp_path, kind, monkeypatch):
     trainer = train(tmp_path, data, features=features_config(kind))
     assert [entry["phase"] for entry in trainer.progress.history] == ["xe", "scst"]
     best = tmp_path / "run" / "best.safetensors"
@@ -86,13 +83,11 @@ def test_a_captioner_of_stored_features_is_trained_and_scored(
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_boxes_reach_the_captioner_in_training_search_and_evaluation(
-    data: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_boxes_reach_the_captioner_in_training_search_and_evaluation(data, tmp_path, kind, monkeypatch):
     encoded: list[tuple[bool, Visual]] = []
     encode = Smart.encode
 
-    def recorded(captioner: Smart, visual: Visual) -> object:
+    def recorded(captioner, visual):
         encoded.append((captioner.training, visual))
         return encode(captioner, visual)
 
@@ -107,7 +102,7 @@ def test_boxes_reach_the_captioner_in_training_search_and_evaluation(
         assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
 
 
-def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
+def test_every_format_gives_the_same_losses(data, tmp_path):
     losses = {}
     for kind in FORMATS:
         (tmp_path / kind).mkdir()
@@ -121,9 +116,7 @@ def test_every_format_gives_the_same_losses(data: Path, tmp_path: Path) -> None:
     ("changes", "minimum"),
     [({"vocabulary": "spacy"}, 5), ({"vocabulary": "spaces"}, 6), ({"vocabulary": "spaces", "minimum_count": 11}, 11)],
 )
-def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
-    data: Path, tmp_path: Path, changes: dict[str, object], minimum: int
-) -> None:
+def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(data, tmp_path, changes, minimum):
     splits = Karpathy.load(data / "coco" / "dataset_coco.json")
     said = [caption for image in splits.split("train") for caption in splits.captions[image]]
     counts = Counter(word for caption in said for word in caption.lower().replace(",", "").replace(".", "").split())
@@ -133,7 +126,7 @@ def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(
     assert set(trainer.task.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
 
 
-def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
+def with_lengths(folder, data, **lengths):
     options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "minimum_count": 1, **lengths}
     config = load_run(write_coco_config(folder / "c.yaml", features=features_config("npz"), data=options))
     return Trainer(config, data, folder / "run", folder / "cache")
@@ -142,22 +135,18 @@ def with_lengths(folder: Path, data: Path, **lengths: int) -> Trainer:
 @pytest.mark.parametrize(
     ("lengths", "longest"), [({}, 10), ({"max_caption_words": 4}, 4), ({"max_caption_words": 30}, 30)]
 )
-def test_the_maximum_length_in_training_is_independent_of_that_in_search(
-    data: Path, tmp_path: Path, lengths: dict[str, int], longest: int
-) -> None:
+def test_the_maximum_length_in_training_is_independent_of_that_in_search(data, tmp_path, lengths, longest):
     captions = with_lengths(tmp_path, data, max_words=10, **lengths).task.captions
     assert (captions.max_words, captions.max_caption_words) == (10, longest)
 
 
 @pytest.mark.parametrize("key", ["max_words", "max_caption_words"])
-def test_captions_longer_than_the_captioner_decodes_are_refused_before_training(
-    data: Path, tmp_path: Path, key: str
-) -> None:
+def test_captions_longer_than_the_captioner_decodes_are_refused_before_training(data, tmp_path, key):
     with pytest.raises(ConfigError, match=rf"data: {key} is 55, but the captioner decodes at most 54 words"):
         with_lengths(tmp_path, data, **{"max_words": 20, key: 55})
 
 
-def test_images_without_features_are_counted_before_training_begins(data: Path, tmp_path: Path) -> None:
+def test_images_without_features_are_counted_before_training_begins(data, tmp_path):
     for number in (100, 101):
         (tmp_path / f"{number}.npz").write_bytes((data / "features" / f"{number}.npz").read_bytes())
     config = load_run(
@@ -169,8 +158,8 @@ def test_images_without_features_are_counted_before_training_begins(data: Path, 
 
 @pytest.mark.long
 def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_graph(
-    data: Path, tmp_path: Path, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    data, tmp_path, tiny_bundle, monkeypatch, capsys
+):
     import export.__main__ as export
 
     options = (data / "coco", "--bundle", tiny_bundle, "-o", tmp_path / "store", "--ids", "number")
@@ -201,9 +190,8 @@ def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_gra
     ],
 )
 def test_a_captioner_whose_features_no_bundle_computes_is_not_exported(
-    tiny_checkpoint: Path, tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], facts: object, options: tuple[str, ...], complaint: str,
-) -> None:  # fmt: skip
+    tiny_checkpoint, tiny_bundle, tmp_path, monkeypatch, capsys, facts, options, complaint
+):
     import export.__main__ as export
 
     trained = TrainedCaptioner.load(tiny_checkpoint)

@@ -1,7 +1,5 @@
 """Captioners on published backbones: trained by the command on frozen and cached tokens, views, and end to end."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.tiny_backbones import save_backbone
@@ -14,20 +12,18 @@ from training.vision.released_weights import open_backbone
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     return make_data(tmp_path_factory.mktemp("data"))
 
 
-def phase(name: str, **options: object) -> dict[str, object]:
+def phase(name, **options):
     return {
         "name": name, "epochs": 2, "learning_rate": 5e-3, "schedule": "constant", "images_per_batch": 4, **options,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["clip", "timm_vit"])
-def test_the_loss_falls_and_the_backbone_learns_in_the_phase_that_says_so(
-    kind: str, data: Path, tmp_path: Path
-) -> None:
+def test_the_loss_falls_and_the_backbone_learns_in_the_phase_that_says_so(kind, data, tmp_path):
     name = save_backbone(kind, tmp_path / "published")
     phases = [
         phase("frozen", epochs=4),
@@ -50,7 +46,7 @@ def test_the_loss_falls_and_the_backbone_learns_in_the_phase_that_says_so(
     assert max(moved[: len(moved) // 2]) < max(moved[len(moved) // 2 :]), "the first layer learns at half the rate"
 
 
-def test_early_layers_of_a_published_backbone_cannot_be_kept_apart(data: Path, tmp_path: Path) -> None:
+def test_early_layers_of_a_published_backbone_cannot_be_kept_apart(data, tmp_path):
     name = save_backbone("clip", tmp_path / "published")
     phases = [phase("coarse", backbone_learning_rate=1e-3, backbone_coarse_only=True)]
     config = write_config(tmp_path / "config.yaml", backbone=name, phases=phases)

@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -22,26 +20,26 @@ from training.evaluate import main as evaluate_main
 from training.train import main
 
 
-def command(config: Path, run: Path) -> list[str]:
+def command(config, run):
     return [sys.executable, "-m", "training.train", str(config), "--run", str(run), "--threads", "1"]
 
 
-def environment(data: Path) -> dict[str, str]:
+def environment(data):
     return {**os.environ, "SMART_CAPTION_DATA": str(data)}
 
 
-def train(config: Path, run: Path, data: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+def train(config, run, data, *settings):
     return run_here(main, config, *settings, "--run", run, "--threads", 1, data=data)
 
 
-def without_seconds(state: dict[str, Any]) -> dict[str, Any]:
+def without_seconds(state):
     """Remove the times from the state of a checkpoint."""
     history = [{**entry, "seconds": None} for entry in state["history"]]
     return {**state, "seconds": None, "history": history}
 
 
 @pytest.fixture(scope="module")
-def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(data, tmp_path_factory):
     """The folder of a run that was not stopped."""
     folder = tmp_path_factory.mktemp("finished")
     done = train(write_config(folder / "config.yaml"), folder / "run", data)
@@ -49,7 +47,7 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_every_epoch_is_logged_with_loss_and_dev_scores(finished: Path) -> None:
+def test_every_epoch_is_logged_with_loss_and_dev_scores(finished):
     log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
     assert [(entry["phase"], entry["epoch"]) for entry in log] == [
         ("frozen", 1), ("frozen", 2), ("end_to_end", 1), ("self_critical", 1), ("self_critical", 2),
@@ -60,7 +58,7 @@ def test_every_epoch_is_logged_with_loss_and_dev_scores(finished: Path) -> None:
     assert log[1]["loss"] < log[0]["loss"]
 
 
-def test_evaluation_by_the_words_of_training_has_the_scores_of_the_log(finished: Path, data: Path) -> None:
+def test_evaluation_by_the_words_of_training_has_the_scores_of_the_log(finished, data):
     written = finished.parent / "scores.json"
     done = run_here(
         evaluate_main, "--checkpoint", finished / "best.safetensors", "--dataset", finished.parent / "config.yaml",
@@ -73,7 +71,7 @@ def test_evaluation_by_the_words_of_training_has_the_scores_of_the_log(finished:
         assert model["scores"][name] == pytest.approx(dev[name], abs=1e-4)
 
 
-def test_a_run_says_its_data_and_a_check_says_that_nothing_is_wrong(data: Path, tmp_path: Path) -> None:
+def test_a_run_says_its_data_and_a_check_says_that_nothing_is_wrong(data, tmp_path):
     config = write_config(tmp_path / "config.yaml")
     checked = train(config, tmp_path / "run", data, "--check")
     assert checked.returncode == 0, checked.stdout
@@ -84,7 +82,7 @@ def test_a_run_says_its_data_and_a_check_says_that_nothing_is_wrong(data: Path, 
     assert "0.0 % of the words of the training captions are unknown" in done.stdout
 
 
-def test_a_caption_without_a_letter_is_refused_before_the_first_step(data: Path, tmp_path: Path) -> None:
+def test_a_caption_without_a_letter_is_refused_before_the_first_step(data, tmp_path):
     shutil.copytree(data, tmp_path / "data")
     with (tmp_path / "data" / "flickr8k" / "captions.csv").open("a") as stream:
         stream.write("train_3.jpg,...!\n")
@@ -93,7 +91,7 @@ def test_a_caption_without_a_letter_is_refused_before_the_first_step(data: Path,
     assert "1 captions have no letter or digit, for example '...!' of image train_3.jpg" in done.stderr
 
 
-def test_tensorboard_has_every_step_and_the_dev_scores_of_every_epoch(finished: Path) -> None:
+def test_tensorboard_has_every_step_and_the_dev_scores_of_every_epoch(finished):
     losses, scores = scalars(finished, "train/loss"), scalars(finished, "dev/cider")
     assert list(losses) == list(range(1, 16))
     log = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
@@ -108,9 +106,7 @@ def test_tensorboard_has_every_step_and_the_dev_scores_of_every_epoch(finished: 
 @pytest.mark.parametrize(
     "kill_after_steps", [pytest.param(2, marks=pytest.mark.long), 7, pytest.param(13, marks=pytest.mark.long)]
 )
-def test_a_killed_run_resumes_to_the_same_bits(
-    finished: Path, data: Path, tmp_path: Path, kill_after_steps: int
-) -> None:
+def test_a_killed_run_resumes_to_the_same_bits(finished, data, tmp_path, kill_after_steps):
     config, run = write_config(tmp_path / "config.yaml"), tmp_path / "run"
     process = subprocess.Popen(
         command(config, run), env=environment(data), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -137,7 +133,7 @@ def test_a_killed_run_resumes_to_the_same_bits(
         assert scalars(run, tag) == scalars(finished, tag)
 
 
-def test_missing_data_is_refused_with_the_variable_to_set(tmp_path: Path) -> None:
+def test_missing_data_is_refused_with_the_variable_to_set(tmp_path):
     done = train(write_config(tmp_path / "config.yaml"), tmp_path / "run", tmp_path)
     assert done.returncode == 1
     assert "SMART_CAPTION_DATA" in done.stderr

@@ -1,7 +1,6 @@
 """Similar images by features, within domains."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,26 +19,24 @@ needs_weights = pytest.mark.skipif(
 
 
 @pytest.fixture
-def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path
 
 
-def test_the_nearest_images_come_first() -> None:
+def test_the_nearest_images_come_first():
     similar = similar_images(FEATURES, list(FEATURES), count=2)
     assert similar == {"a": ["b", "c"], "b": ["a", "c"], "c": ["b", "a"], "d": ["e", "c"], "e": ["d", "c"]}
 
 
-def test_similar_images_are_of_the_same_domain() -> None:
+def test_similar_images_are_of_the_same_domain():
     domains = {"a": "indoors", "d": "indoors", "b": "outdoors"}
     similar = similar_images(FEATURES, list(FEATURES), domains, count=2)
     assert similar == {"a": ["d"], "d": ["a"], "b": [], "c": ["e"], "e": ["c"]}
 
 
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 9))
-def test_every_image_has_as_many_others_as_there_are_up_to_the_number_asked_for(
-    images: int, count: int, seed: int
-) -> None:
+def test_every_image_has_as_many_others_as_there_are_up_to_the_number_asked_for(images, count, seed):
     drawn = np.random.default_rng(seed).normal(size=(images, 3)).astype(np.float32)
     features = {str(row): vector for row, vector in enumerate(drawn)}
     similar = similar_images(features, list(features), count=count)
@@ -50,7 +47,7 @@ def test_every_image_has_as_many_others_as_there_are_up_to_the_number_asked_for(
 
 @needs_weights
 @pytest.mark.usefixtures("empty_cache")
-def test_photographs_that_look_alike_have_similar_features() -> None:
+def test_photographs_that_look_alike_have_similar_features():
     random = np.random.default_rng(0)
     stripes = np.zeros((64, 80, 3), np.uint8)
     stripes[::8] = 255
@@ -63,9 +60,7 @@ def test_photographs_that_look_alike_have_similar_features() -> None:
 
 
 @needs_weights
-def test_features_are_kept_by_the_content_of_the_photographs(
-    empty_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_features_are_kept_by_the_content_of_the_photographs(empty_cache, capsys):
     shown = {"1": np.full((30, 40, 3), 50, np.uint8), "2": np.eye(32, dtype=np.uint8)[..., None].repeat(3, 2) * 255}
     first = photograph_features(list(shown), shown.__getitem__)
     assert "similar images" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Truth of captions by exhaustive lists of things, and the data set of training.evaluate that has them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from training.evaluation.metrics.truth import ShownThings, truth
 from training.evaluation.references import References
 
 
-def test_absent_things_count_by_caption_and_by_name() -> None:
+def test_absent_things_count_by_caption_and_by_name():
     shown = ShownThings.of(
         Things(["bed", "lamp", "dog"]), {"a": ["bed"], "b": ["lamp"], "c": []}, {"a": [], "b": ["a dog"], "c": []}
     )
@@ -23,7 +21,7 @@ def test_absent_things_count_by_caption_and_by_name() -> None:
     np.testing.assert_array_equal(there.per_image, [0.5, 1, np.nan])
 
 
-def test_looked_at_is_judged_by_its_lists_and_by_kinds_of_places(tmp_path: Path) -> None:
+def test_looked_at_is_judged_by_its_lists_and_by_kinds_of_places(tmp_path):
     references = References.of_dataset("looked_at", LookedAt(make_looked_at(tmp_path)), "dev")
     said = {"looked_at/c.jpg": "a couch and a lamp", "looked_at/d.jpg": "a bed with a laptop"}
     comparison = Comparison.of(references, {"model": ModelCaptions("file", said)}, rule="words")

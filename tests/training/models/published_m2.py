@@ -9,12 +9,12 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.models.smart import Smart
 
 
-def published_state(case: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
+def published_state(case):
     """The state dict of a case by its published names."""
     return {name[3:]: torch.from_numpy(value) for name, value in case.items() if name.startswith("sd/")}
 
 
-def published_words(case: dict[str, np.ndarray]) -> list[str]:
+def published_words(case):
     """Words of a case by their published ids: ``w<id>``, and the special words; the first that is not special is
     unknown."""
     _, _, _, _, _, _, count, padding, begin, end, _ = (int(value) for value in case["config"])
@@ -25,7 +25,7 @@ def published_words(case: dict[str, np.ndarray]) -> list[str]:
     return words
 
 
-def load_parity_case(path: str) -> tuple[Smart, dict[str, np.ndarray]]:
+def load_parity_case(path):
     """Load the model with the published weights, and the case's arrays with our word ids."""
     case = dict(np.load(path))
     words = published_words(case)

@@ -9,14 +9,14 @@ from torch import Tensor
 State = Mapping[str, Tensor]
 
 
-def random_state(layers: int, width: int, token_width: int, inner: int, heads: int, words: int) -> dict[str, Tensor]:
+def random_state(layers, width, token_width, inner, heads, words):
     """A state dict of the published names with random values; ids go from 0 to ``words``."""
     shapes: dict[str, tuple[int, ...]] = {"att_embed.0.weight": (width, token_width), "att_embed.0.bias": (width,)}
 
-    def linear(name: str, rows: int, columns: int) -> None:
+    def linear(name, rows, columns):
         shapes.update({f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)})
 
-    def norm(name: str) -> None:
+    def norm(name):
         shapes.update({f"{name}.a_2": (width,), f"{name}.b_2": (width,)})
 
     for side, attentions in (("encoder", ("self_attn",)), ("decoder", ("self_attn", "src_attn"))):
@@ -42,19 +42,17 @@ def random_state(layers: int, width: int, token_width: int, inner: int, heads: i
     return state
 
 
-def log_probabilities(
-    state: State, heads: int, layers: int, tokens: Tensor, boxes: Tensor, words: Tensor, *, extra_skip: bool
-) -> Tensor:
+def log_probabilities(state, heads, layers, tokens, boxes, words, *, extra_skip):
     """Log probabilities (T, V) of an image's tokens (N, d_in) with boxes (N, 4), fractions, and published ids (T,)."""
 
-    def linear(name: str, x: Tensor) -> Tensor:
+    def linear(name, x):
         return x @ state[f"{name}.weight"].T + state[f"{name}.bias"]
 
-    def norm(name: str, x: Tensor) -> Tensor:
+    def norm(name, x):
         deviation = x.std(dim=-1, keepdim=True) + 1e-6
         return state[f"{name}.a_2"] * (x - x.mean(dim=-1, keepdim=True)) / deviation + state[f"{name}.b_2"]
 
-    def attend(name: str, x: Tensor, others: Tensor, mask: Tensor | None, bias: list[Tensor] | None) -> Tensor:
+    def attend(name, x, others, mask, bias):
         query, key, value = (
             linear(f"{name}.linears.{place}", of).unflatten(-1, (heads, -1)).transpose(0, 1)
             for place, of in enumerate((x, others, others))
@@ -67,7 +65,7 @@ def log_probabilities(
         mixed = (scores.softmax(dim=-1) @ value).transpose(0, 1).flatten(1)
         return linear(f"{name}.linears.3", mixed + others if bias is not None and extra_skip else mixed)
 
-    def feed_forward(name: str, place: int, x: Tensor) -> Tensor:
+    def feed_forward(name, place, x):
         hidden = linear(f"{name}.feed_forward.w_1", norm(f"{name}.sublayer.{place}.norm", x)).relu()
         return x + linear(f"{name}.feed_forward.w_2", hidden)
 
@@ -92,7 +90,7 @@ def log_probabilities(
     return linear("model.generator.proj", norm("model.decoder.norm", y)).log_softmax(dim=-1)
 
 
-def _geometry(boxes: Tensor) -> Tensor:
+def _geometry(boxes):
     """Embedding (N, N, 64) of the relative geometry of boxes."""
     x0, y0, x1, y1 = boxes.T
     w, h = x1 - x0 + 1, y1 - y0 + 1

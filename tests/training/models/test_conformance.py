@@ -1,14 +1,11 @@
 """Every registered family fulfils the contract of :mod:`training.models.captioner`."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 import torch
-from torch import Tensor, distributed, multiprocessing, nn
+from torch import distributed, multiprocessing
 from torch.nn.parallel import DistributedDataParallel
 
 from export.captioner_graph import loop_form, static_form
@@ -18,7 +15,7 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
-from tests.tiny_graphs import BEAMS, Traced, tiny_traced
+from tests.tiny_graphs import BEAMS, tiny_traced
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
@@ -30,7 +27,6 @@ from training.models import FAMILIES
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
-    Captioner,
     HookContext,
     Rows,
     Slots,
@@ -49,20 +45,20 @@ QUICK = ("smart", "ensemble")
 
 
 @pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
+def family(request):
     return str(request.param)
 
 
 @pytest.fixture
-def captioner(family: str) -> Captioner:
+def captioner(family):
     return tiny_captioner(family)
 
 
-def part(visual: Visual, images: slice) -> Visual:
+def part(visual, images):
     return Visual(*(None if field is None else field[images] for field in visual))
 
 
-def decode_in_parts(captioner: Captioner, visual: Visual, words: Tensor, lengths: list[int]) -> Step:
+def decode_in_parts(captioner, visual, words, lengths):
     """Decode words (B, G, T) in one call for each of ``lengths``, with the state and mask that beam search keeps."""
     batch, group, _ = words.shape
     encoded = captioner.encode(visual)
@@ -77,7 +73,7 @@ def decode_in_parts(captioner: Captioner, visual: Visual, words: Tensor, lengths
     return Step(torch.cat([s.logits for s in steps], 2), torch.cat([s.attention for s in steps], 2), state)
 
 
-def teacher_forced(captioner: Captioner, visual: Visual, words: Tensor) -> Tensor:
+def teacher_forced(captioner, visual, words):
     """Log probabilities (B, G, T) of captions without begin tokens, among the allowed words, 0 after the end."""
     begin = torch.full_like(words[..., :1], Vocabulary.begin_id)
     logits = padded_logits(captioner, visual, torch.cat([begin, words[..., :-1]], dim=2)).clone()
@@ -90,7 +86,7 @@ def teacher_forced(captioner: Captioner, visual: Visual, words: Tensor) -> Tenso
 
 
 @pytest.mark.parametrize("lengths", [[1] * 9, [4, 1, 4], [1, 8]], ids=str)
-def test_stepping_equals_teacher_forcing(captioner: Captioner, lengths: list[int]) -> None:
+def test_stepping_equals_teacher_forcing(captioner, lengths):
     visual, words = tiny_visual(3, 7, seed=1, ragged=True), tiny_captions(3, 4, seed=1)[..., :9]
     with torch.inference_mode():
         whole = decode_in_parts(captioner, visual, words, [9])
@@ -102,7 +98,7 @@ def test_stepping_equals_teacher_forcing(captioner: Captioner, lengths: list[int
     torch.testing.assert_close(parts.attention[real], whole.attention[real], atol=1e-5, rtol=1e-5)
 
 
-def test_the_nodes_of_a_prefix_tree_have_the_logits_of_the_padded_captions(captioner: Captioner) -> None:
+def test_the_nodes_of_a_prefix_tree_have_the_logits_of_the_padded_captions(captioner):
     visual, words = tiny_visual(3, 7, seed=1, ragged=True), tiny_captions(3, 4, seed=1)
     words[:, 1] = torch.where(words[:, 1] == Vocabulary.end_id, 9, words[:, 0])  # captions that begin alike
     words[2, 3] = PADDING_ID  # fewer captions than the others
@@ -115,7 +111,7 @@ def test_the_nodes_of_a_prefix_tree_have_the_logits_of_the_padded_captions(capti
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
 
 
-def test_later_words_do_not_change_earlier_predictions(captioner: Captioner) -> None:
+def test_later_words_do_not_change_earlier_predictions(captioner):
     visual, words = tiny_visual(2, 7, seed=2), tiny_captions(2, 3, seed=2)
     other = words.clone()
     other[..., 5:] = torch.where(other[..., 5:] == 9, 8, 9)
@@ -125,7 +121,7 @@ def test_later_words_do_not_change_earlier_predictions(captioner: Captioner) -> 
         )
 
 
-def test_the_captions_of_an_image_do_not_affect_each_other(captioner: Captioner) -> None:
+def test_the_captions_of_an_image_do_not_affect_each_other(captioner):
     visual, words = tiny_visual(2, 7, seed=3), tiny_captions(2, 3, seed=3)
     with torch.inference_mode():
         together = padded_logits(captioner, visual, words)
@@ -135,7 +131,7 @@ def test_the_captions_of_an_image_do_not_affect_each_other(captioner: Captioner)
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-5)
 
 
-def test_sequences_can_be_reordered_between_words(captioner: Captioner) -> None:
+def test_sequences_can_be_reordered_between_words(captioner):
     visual, words = tiny_visual(2, 6, seed=4), tiny_captions(2, 3, seed=4)[..., :3]
     parents = torch.tensor([[2, 0, 0], [1, 1, 2]])
     with torch.inference_mode():
@@ -150,7 +146,7 @@ def test_sequences_can_be_reordered_between_words(captioner: Captioner) -> None:
     torch.testing.assert_close(step.logits, expected, atol=1e-4, rtol=1e-5)
 
 
-def test_shapes_are_those_of_the_contract(captioner: Captioner) -> None:
+def test_shapes_are_those_of_the_contract(captioner):
     visual, words = tiny_visual(3, 7, seed=5, ragged=True), tiny_captions(3, 2, seed=5)[..., :4]
     with torch.inference_mode():
         encoded = captioner.encode(visual)
@@ -169,7 +165,7 @@ def test_shapes_are_those_of_the_contract(captioner: Captioner) -> None:
             assert grown == [(0, 8)]
 
 
-def leaves(state: object) -> Iterator[Rows | Slots]:
+def leaves(state):
     if isinstance(state, Rows | Slots):
         yield state
     elif isinstance(state, dict):
@@ -186,13 +182,13 @@ def leaves(state: object) -> Iterator[Rows | Slots]:
 
 
 @pytest.fixture
-def searched(captioner: Captioner) -> tuple[Visual, Hypotheses]:
+def searched(captioner):
     visual = tiny_visual(6, 7, seed=6, ragged=True)
     with torch.inference_mode():
         return visual, beam_search(captioner, visual, FINISHED)
 
 
-def test_beams_equal_those_of_a_plain_search(captioner: Captioner, searched: tuple[Visual, Hypotheses]) -> None:
+def test_beams_equal_those_of_a_plain_search(captioner, searched):
     visual, found = searched
     lengths = set()
     for image in range(6):
@@ -210,9 +206,7 @@ def test_beams_equal_those_of_a_plain_search(captioner: Captioner, searched: tup
     assert len({str(beams) for beams in found.words.tolist()}) == 6  # captions depend on the image
 
 
-def test_attention_of_beams_is_that_of_teacher_forcing(
-    captioner: Captioner, searched: tuple[Visual, Hypotheses]
-) -> None:
+def test_attention_of_beams_is_that_of_teacher_forcing(captioner, searched):
     visual, found = searched
     begin = torch.full_like(found.words[..., :1], Vocabulary.begin_id)
     words = torch.cat([begin, found.words[..., :-1]], dim=2)
@@ -226,9 +220,7 @@ def test_attention_of_beams_is_that_of_teacher_forcing(
     assert not found.attention[(~visual.mask)[:, None, None].expand_as(found.attention)].any()
 
 
-def test_an_image_has_the_same_caption_alone_and_in_a_batch(
-    captioner: Captioner, searched: tuple[Visual, Hypotheses]
-) -> None:
+def test_an_image_has_the_same_caption_alone_and_in_a_batch(captioner, searched):
     visual, found = searched
     assert visual.mask is not None
     for image, count in enumerate(visual.mask.sum(dim=1).tolist()):
@@ -240,7 +232,7 @@ def test_an_image_has_the_same_caption_alone_and_in_a_batch(
         torch.testing.assert_close(alone.scores[0], found.scores[image], atol=1e-4, rtol=1e-5)
 
 
-def test_padded_tokens_change_nothing(captioner: Captioner) -> None:
+def test_padded_tokens_change_nothing(captioner):
     visual, words = tiny_visual(4, 7, seed=7, ragged=True), tiny_captions(4, 2, seed=7)
     assert visual.mask is not None
     changed = visual._replace(
@@ -253,7 +245,7 @@ def test_padded_tokens_change_nothing(captioner: Captioner) -> None:
         )
 
 
-def test_captions_of_the_maximum_length_can_be_decoded(captioner: Captioner) -> None:
+def test_captions_of_the_maximum_length_can_be_decoded(captioner):
     visual, longest = tiny_visual(1, 3, seed=8), captioner.max_words or 60
     words = torch.full((1, 1, longest), 4)
     with torch.inference_mode():
@@ -265,11 +257,11 @@ def test_captions_of_the_maximum_length_can_be_decoded(captioner: Captioner) -> 
 
 
 @pytest.fixture(params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in FAMILIES])
-def traced(request: pytest.FixtureRequest) -> Traced:
+def traced(request):
     return tiny_traced(str(request.param))
 
 
-def run_graph(graph: onnx.ModelProto, visual: Visual) -> Hypotheses:
+def run_graph(graph, visual):
     session = session_of(graph)
     values = dict(zip(VISUAL_INPUTS, visual, strict=False))  # no captioner takes the last, the size of the frame
     inputs = {given.name: values[given.name].numpy() for given in session.get_inputs()}
@@ -277,7 +269,7 @@ def run_graph(graph: onnx.ModelProto, visual: Visual) -> Hypotheses:
     return Hypotheses(*(torch.from_numpy(output) for output in outputs))
 
 
-def assert_same_beams(found: Hypotheses, expected: Hypotheses) -> None:
+def assert_same_beams(found, expected):
     assert torch.equal(found.words, expected.words)
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=1e-5)
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=1e-5)
@@ -286,7 +278,7 @@ def assert_same_beams(found: Hypotheses, expected: Hypotheses) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_all_beams_of_the_loop_form_are_those_of_torch(traced: Traced, batch: int) -> None:
+def test_all_beams_of_the_loop_form_are_those_of_torch(traced, batch):
     captioner, graphs = traced
     visual = tiny_visual(batch, 9, seed=15, ragged=True)
     with torch.inference_mode():
@@ -294,7 +286,7 @@ def test_all_beams_of_the_loop_form_are_those_of_torch(traced: Traced, batch: in
     assert_same_beams(run_graph(loop_form(graphs, MAX_WORDS, early_exit=False), visual), expected)
 
 
-def test_the_loop_form_ends_with_the_best_caption(traced: Traced) -> None:
+def test_the_loop_form_ends_with_the_best_caption(traced):
     captioner, graphs = traced
     graph, lengths = loop_form(graphs, MAX_WORDS), set()
     for seed in range(24, 30):
@@ -307,7 +299,7 @@ def test_the_loop_form_ends_with_the_best_caption(traced: Traced) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_all_beams_of_the_static_form_are_those_of_torch(traced: Traced, batch: int) -> None:
+def test_all_beams_of_the_static_form_are_those_of_torch(traced, batch):
     captioner, graphs = traced
     visual = tiny_visual(batch, 9, seed=24, ragged=True)
     with torch.inference_mode():
@@ -316,12 +308,12 @@ def test_all_beams_of_the_static_form_are_those_of_torch(traced: Traced, batch: 
     assert_same_beams(run_graph(graph, visual), expected)
 
 
-def test_tensorrt_lists_every_operator_of_the_static_form(traced: Traced) -> None:
+def test_tensorrt_lists_every_operator_of_the_static_form(traced):
     assert not unsupported_by_tensorrt(static_form(traced[1], MAX_WORDS, tokens=9))
 
 
 @pytest.fixture(params=[("smart", "apart", 0.0), ("blip", "apart_until_k", 0.7)], ids=str)
-def ending_apart(request: pytest.FixtureRequest) -> tuple[Traced, SearchSettings]:
+def ending_apart(request):
     """Graphs of a search whose finished hypotheses occupy no beam, and its settings."""
     name, finished, length_penalty = request.param
     search = Search(BEAMS, MAX_WORDS, min_words=3, length_penalty=length_penalty, finished=finished)
@@ -329,9 +321,7 @@ def ending_apart(request: pytest.FixtureRequest) -> tuple[Traced, SearchSettings
 
 
 @pytest.mark.long
-def test_both_forms_end_hypotheses_apart_from_the_beams_as_torch_does(
-    ending_apart: tuple[Traced, SearchSettings],
-) -> None:
+def test_both_forms_end_hypotheses_apart_from_the_beams_as_torch_does(ending_apart):
     (captioner, graphs), settings = ending_apart
     visual = tiny_visual(3, 9, seed=14, ragged=True)
     with torch.inference_mode():
@@ -344,9 +334,7 @@ def test_both_forms_end_hypotheses_apart_from_the_beams_as_torch_does(
 
 
 @pytest.mark.long
-def test_the_loop_form_ends_with_the_best_caption_that_ended_apart(
-    ending_apart: tuple[Traced, SearchSettings],
-) -> None:
+def test_the_loop_form_ends_with_the_best_caption_that_ended_apart(ending_apart):
     (captioner, graphs), settings = ending_apart
     graph, steps = loop_form(graphs, MAX_WORDS), set()
     for seed in range(16, 22):
@@ -363,7 +351,7 @@ def test_the_loop_form_ends_with_the_best_caption_that_ended_apart(
 # -- weights and buffers -----------------------------------------------------------------------------------------
 
 
-def test_a_saved_captioner_computes_the_same_logits(family: str, captioner: Captioner, tmp_path: Path) -> None:
+def test_a_saved_captioner_computes_the_same_logits(family, captioner, tmp_path):
     words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
     TrainedCaptioner(family, captioner, None, Vocabulary(words), {"name": family}).save(tmp_path / "best.safetensors")
     loaded = TrainedCaptioner.load(tmp_path / "best.safetensors").captioner
@@ -373,7 +361,7 @@ def test_a_saved_captioner_computes_the_same_logits(family: str, captioner: Capt
         assert torch.equal(padded_logits(loaded, visual, captions), padded_logits(captioner, visual, captions))
 
 
-def test_policies_are_of_buffers_and_decide_what_is_released(captioner: Captioner) -> None:
+def test_policies_are_of_buffers_and_decide_what_is_released(captioner):
     buffers, released = dict(captioner.named_buffers()), released_tensors(captioner)
     assert set(captioner.buffer_policies) <= set(buffers)
     for name in buffers:
@@ -381,7 +369,7 @@ def test_policies_are_of_buffers_and_decide_what_is_released(captioner: Captione
     assert released.keys() >= dict(captioner.named_parameters()).keys()
 
 
-def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None:
+def test_hooks_can_be_called_at_any_place_of_a_run(captioner):
     captioner.train()
     for epoch, step in ((0, 0), (0, 1), (3, 0)):
         context = HookContext("any", epoch, step, 2, np.random.default_rng(0))
@@ -394,21 +382,21 @@ def test_hooks_can_be_called_at_any_place_of_a_run(captioner: Captioner) -> None
 # -- training ----------------------------------------------------------------------------------------------------
 
 
-def caption_loss(captioner: nn.Module, visual: Visual, words: Tensor) -> Tensor:
+def caption_loss(captioner, visual, words):
     """Mean over images of the sum over words, so that the loss of a batch is the mean of those of its parts."""
     tree, next_words = prefix_trees(words.numpy())
     chosen = next_words.select(captioner(visual, tree).flatten(0, 1).float().log_softmax(-1))
     return -(chosen * next_words.weights).sum() / len(words)
 
 
-def gradients(captioner: nn.Module, loss: Tensor) -> dict[str, Tensor]:
+def gradients(captioner, loss):
     captioner.zero_grad()
     loss.backward()
     found = {name: parameter.grad for name, parameter in captioner.named_parameters()}
     return {name: gradient for name, gradient in found.items() if gradient is not None}
 
 
-def test_every_parameter_learns_and_the_gradient_is_finite(captioner: Captioner) -> None:
+def test_every_parameter_learns_and_the_gradient_is_finite(captioner):
     padded = tiny_visual(3, 6, seed=11, ragged=True), tiny_captions(3, 2, seed=11)
     found = gradients(captioner, caption_loss(captioner, *padded))
     assert found.keys() == dict(captioner.named_parameters()).keys()
@@ -419,7 +407,7 @@ def test_every_parameter_learns_and_the_gradient_is_finite(captioner: Captioner)
     assert [name for name in still if not name.endswith(("key.bias", "spatial.bias"))] == []
 
 
-def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(captioner: Captioner) -> None:
+def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(captioner):
     random = np.random.default_rng(0)
     words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
     corpus = [[[words[w] for w in random.integers(4, 30, 5)] for _ in range(3)] for _ in range(4)]
@@ -440,7 +428,7 @@ def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(caption
         torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-3)
 
 
-def test_the_loss_in_bfloat16_differs_by_less_than_5_percent(captioner: Captioner) -> None:
+def test_the_loss_in_bfloat16_differs_by_less_than_5_percent(captioner):
     visual, words = tiny_visual(3, 6, seed=13, ragged=True), tiny_captions(3, 2, seed=13)
     exact = caption_loss(captioner, visual, words)
     with torch.autocast("cpu", torch.bfloat16):
@@ -451,11 +439,11 @@ def test_the_loss_in_bfloat16_differs_by_less_than_5_percent(captioner: Captione
     assert all(gradient.isfinite().all() for gradient in gradients(captioner, rounded).values())
 
 
-def batch_of_processes() -> tuple[Visual, Tensor]:
+def batch_of_processes():
     return tiny_visual(4, 6, seed=14, ragged=True), tiny_captions(4, 2, seed=14)
 
 
-def one_of_two_processes(rank: int, rendezvous: str, captioners: dict[str, Captioner], folder: Path) -> None:
+def one_of_two_processes(rank, rendezvous, captioners, folder):
     """Write each captioner's gradient on half of the batch, added up over both processes."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=2)
@@ -469,16 +457,14 @@ def one_of_two_processes(rank: int, rendezvous: str, captioners: dict[str, Capti
 
 
 @pytest.fixture(scope="module")
-def gradients_of_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def gradients_of_processes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("processes")
     captioners = {family: tiny_captioner(family) for family in FAMILIES}
     multiprocessing.spawn(one_of_two_processes, (f"file://{folder}/rendezvous", captioners, folder), nprocs=2)
     return folder
 
 
-def test_two_processes_have_the_gradient_of_one(
-    family: str, captioner: Captioner, gradients_of_processes: Path
-) -> None:
+def test_two_processes_have_the_gradient_of_one(family, captioner, gradients_of_processes):
     expected = gradients(captioner, caption_loss(captioner, *batch_of_processes()))
     rounding = 1e-6 * max(gradient.abs().max().item() for gradient in expected.values())
     for rank in range(2):

@@ -1,7 +1,5 @@
 """Layers that learn with 8-bit arithmetic: they compute what ONNX Runtime computes, a graph says what torch says."""
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -23,7 +21,7 @@ from training.models.eight_bits import EightBitLinear, has_eight_bits, rounded_o
 LONG = pytest.mark.long
 
 
-def in_8_bits_by_onnx_runtime(layer: nn.Linear, x: np.ndarray, folder: Path) -> np.ndarray:
+def in_8_bits_by_onnx_runtime(layer, x, folder):
     """What ONNX Runtime computes when its own quantiser has put the layer in 8 bits."""
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="layer")
     weight = numpy_helper.from_array(layer.weight.detach().numpy().T.copy(), "w")
@@ -42,7 +40,7 @@ def in_8_bits_by_onnx_runtime(layer: nn.Linear, x: np.ndarray, folder: Path) -> 
 
 
 @pytest.mark.parametrize("offset", [0.0, 3.0, -3.0])
-def test_a_layer_computes_what_onnx_runtime_computes_in_8_bits(offset: float, tmp_path: Path) -> None:
+def test_a_layer_computes_what_onnx_runtime_computes_in_8_bits(offset, tmp_path):
     torch.manual_seed(0)
     layer = nn.Linear(64, 48, bias=False)
     x = torch.randn(1, 7, 64) + offset
@@ -55,7 +53,7 @@ def test_a_layer_computes_what_onnx_runtime_computes_in_8_bits(offset: float, tm
     assert np.abs(found - exact).max() > 1e-3
 
 
-def test_every_image_of_a_batch_has_a_scale_of_its_own() -> None:
+def test_every_image_of_a_batch_has_a_scale_of_its_own():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(16, 8))
     set_eight_bits(module, True)
@@ -64,7 +62,7 @@ def test_every_image_of_a_batch_has_a_scale_of_its_own() -> None:
     torch.testing.assert_close(module(x)[0], module(x[:1])[0])
 
 
-def test_gradients_pass_the_rounding() -> None:
+def test_gradients_pass_the_rounding():
     torch.manual_seed(0)
     layer = nn.Linear(16, 8)
     module = nn.Sequential(layer)
@@ -77,7 +75,7 @@ def test_gradients_pass_the_rounding() -> None:
     torch.testing.assert_close(x.grad, layer.weight.detach().sum(0).expand(4, 16), atol=0.1, rtol=0.05)
 
 
-def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_search() -> None:
+def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_search():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(16, 8))
     set_eight_bits(module, True)
@@ -97,7 +95,7 @@ def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_sear
     assert (found - before).abs().max() > 0.1
 
 
-def test_8_bits_can_be_switched_on_and_off_without_new_parameters() -> None:
+def test_8_bits_can_be_switched_on_and_off_without_new_parameters():
     captioner = tiny_captioner("smart")
     parameters = dict(captioner.named_parameters())
     names = list(captioner.state_dict())
@@ -110,7 +108,7 @@ def test_8_bits_can_be_switched_on_and_off_without_new_parameters() -> None:
 
 
 @pytest.mark.parametrize("family", [pytest.param("smart", marks=LONG), pytest.param("git", marks=LONG), "up_down"])
-def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family: str) -> None:
+def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family):
     captioner = tiny_captioner(family)
     trained = sum(1 for layer in captioner.modules() if isinstance(layer, nn.Linear))
     set_eight_bits(captioner, True)

@@ -93,7 +93,7 @@ PUBLISHED: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
 
 
 @pytest.mark.parametrize("family", PUBLISHED)
-def test_first_weights_have_the_deviations_of_the_published_code(family: str) -> None:
+def test_first_weights_have_the_deviations_of_the_published_code(family):
     torch.manual_seed(0)
     sizes, deviations = PUBLISHED[family]
     state = FAMILIES[family](FAMILIES[family].Config(**sizes)).state_dict()
@@ -104,15 +104,15 @@ def test_first_weights_have_the_deviations_of_the_published_code(family: str) ->
     }
 
 
-def test_up_down_begins_by_keeping_the_state_of_its_cells() -> None:
-    state = FAMILIES["up_down"](FAMILIES["up_down"].Config(30, 24, lstm_units=8)).state_dict()  # type: ignore[call-arg]
+def test_up_down_begins_by_keeping_the_state_of_its_cells():
+    state = FAMILIES["up_down"](FAMILIES["up_down"].Config(30, 24, lstm_units=8)).state_dict()
     for lstm in ("attention_lstm", "language_lstm"):
         gates = state[f"{lstm}.bias_ih"].unflatten(0, (4, 8))  # torch's order: input, forget, cell, output
         assert torch.equal(gates, torch.tensor([0.0, 1.0, 0.0, 0.0])[:, None].expand(4, 8))
 
 
-def test_positions_of_the_object_relation_transformer_count_from_0() -> None:
+def test_positions_of_the_object_relation_transformer_count_from_0():
     captioner = FAMILIES["object_relation"](FAMILIES["object_relation"].Config(30, 24))
-    begin = captioner.positions[1]  # type: ignore[index]
+    begin = captioner.positions[1]
     assert torch.equal(begin[0::2], torch.zeros(256))
     assert torch.equal(begin[1::2], torch.ones(256))

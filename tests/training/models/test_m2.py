@@ -25,9 +25,9 @@ ABLATIONS = {
 """Several switches at once, because a graph takes seconds to trace."""
 
 
-def tiny_m2(**changes: object) -> M2:
+def tiny_m2(**changes):
     torch.manual_seed(0)
-    model = M2(M2Config(**{**SIZES, **changes}))  # type: ignore[arg-type]
+    model = M2(M2Config(**{**SIZES, **changes}))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
@@ -41,7 +41,7 @@ def tiny_m2(**changes: object) -> M2:
 
 @pytest.mark.long
 @pytest.mark.parametrize("ablation", ABLATIONS)
-def test_the_graph_of_ablations_has_the_beams_of_torch(ablation: str) -> None:
+def test_the_graph_of_ablations_has_the_beams_of_torch(ablation):
     model = tiny_m2(**ABLATIONS[ablation])
     visual = tiny_visual(2, 7, seed=1, ragged=True)
     settings = SearchSettings(3, 6, stop="all")
@@ -57,7 +57,7 @@ def test_the_graph_of_ablations_has_the_beams_of_torch(ablation: str) -> None:
 
 
 @pytest.mark.parametrize("gates", ["sigmoid", "softmax"])
-def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates: str) -> None:
+def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates):
     model = tiny_m2(gates=gates, encoder_layers=3)
     layer = model.decoder_layers()[0]
     assert isinstance(layer, MeshedDecoderLayer)
@@ -81,7 +81,7 @@ def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates: str) -
     assert weights.shape == (2, 4, 5, 7)
 
 
-def test_a_padding_word_inside_a_caption_is_invisible_to_later_words() -> None:
+def test_a_padding_word_inside_a_caption_is_invisible_to_later_words():
     model = tiny_m2(mask_padding_words=True)
     visual, words = tiny_visual(2, 6, seed=3), tiny_captions(2, 1, seed=3)
     words[..., 1:] = torch.randint(4, 30, words[..., 1:].shape)
@@ -97,7 +97,7 @@ def test_a_padding_word_inside_a_caption_is_invisible_to_later_words() -> None:
     assert not found[:, :, 3].any()
 
 
-def test_attend_padding_reads_padded_regions() -> None:
+def test_attend_padding_reads_padded_regions():
     model, visual = tiny_m2(attend_padding=True), tiny_visual(3, 7, seed=4, ragged=True)
     words = tiny_captions(3, 1, seed=4)
     with torch.inference_mode():
@@ -106,7 +106,7 @@ def test_attend_padding_reads_padded_regions() -> None:
         assert not torch.allclose(found, padded_logits(tiny_m2(), Visual(*visual), words))
 
 
-def test_the_paper_s_size_has_the_published_number_of_parameters() -> None:
+def test_the_paper_s_size_has_the_published_number_of_parameters():
     with torch.device("meta"):
         sizes = [
             sum(parameter.numel() for parameter in M2(M2Config(10_201, 2048, **layers)).parameters())
@@ -116,7 +116,7 @@ def test_the_paper_s_size_has_the_published_number_of_parameters() -> None:
     assert [size + 55 * 512 for size in sizes] == [38_439_424, 28_418_048]
 
 
-def test_word_vectors_from_a_file_stay_as_they_are_and_the_others_learn() -> None:
+def test_word_vectors_from_a_file_stay_as_they_are_and_the_others_learn():
     model = tiny_m2(word_vector_width=10)
     vectors, known = torch.randn(30, 10), torch.arange(30) % 3 > 0
     model.set_word_vectors(vectors, known)

@@ -8,6 +8,6 @@ corpora = st.lists(st.tuples(captions, st.lists(captions, min_size=1, max_size=4
 """For each image a caption and its references."""
 
 
-def split(corpus: list[tuple[str, list[str]]]) -> tuple[dict[str, str], dict[str, list[str]]]:
+def split(corpus):
     candidates = {str(image): caption for image, (caption, _) in enumerate(corpus)}
     return candidates, {str(image): references for image, (_, references) in enumerate(corpus)}

@@ -1,7 +1,5 @@
 """Helpers of tests that run the toolkit's Java programs."""
 
-from pathlib import Path
-
 import pytest
 
 from training.evaluation.metrics.java import HOW_TO_GET_JAVA, find_java
@@ -9,7 +7,7 @@ from training.evaluation.metrics.java import HOW_TO_GET_JAVA, find_java
 needs_java = pytest.mark.skipif(find_java() is None, reason=f"needs Java: {HOW_TO_GET_JAVA}")
 
 
-def fake_java(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_java(folder, script, monkeypatch):
     """Make a shell script the ``java`` command."""
     command = folder / "bin" / "java"
     command.parent.mkdir(parents=True)

@@ -9,7 +9,7 @@ from training.evaluation.metrics.coco import coco_metrics
 from training.evaluation.metrics.metric import Metric, mean_metric
 
 
-def test_the_interval_of_a_mean_is_the_normal_approximation() -> None:
+def test_the_interval_of_a_mean_is_the_normal_approximation():
     values = np.random.default_rng(1).normal(5, 2, size=400)
     interval = Bootstrap(400, resamples=4000).interval(mean_metric("m", values))
     half = 1.96 * values.std() / 20
@@ -17,14 +17,14 @@ def test_the_interval_of_a_mean_is_the_normal_approximation() -> None:
     assert interval.high == pytest.approx(values.mean() + half, abs=0.03)
 
 
-def test_corpus_scores_are_resampled_as_corpora_and_not_as_means_of_images() -> None:
+def test_corpus_scores_are_resampled_as_corpora_and_not_as_means_of_images():
     corpus = [("a dog runs on grass", ["a dog runs on the grass"]), ("a cat", ["the red cat runs"]), ("a", ["the dog"])]
     metric = coco_metrics(*split(corpus))[1]
     repeated = [corpus[0], corpus[0], corpus[2]]
     assert metric.resample(np.array([[2.0, 0, 1]]))[0] == pytest.approx(coco_metrics(*split(repeated))[1].value)
 
 
-def test_differences_are_paired_by_image() -> None:
+def test_differences_are_paired_by_image():
     random = np.random.default_rng(2)
     values = random.normal(0, 10, size=300)
     better = values + 0.5 + random.normal(0, 0.1, size=300)
@@ -38,7 +38,7 @@ def test_differences_are_paired_by_image() -> None:
     assert (same.value, same.interval.low, same.interval.high, same.is_certain) == (0, 0, 0, False)
 
 
-def test_a_metric_without_a_value_has_no_interval() -> None:
+def test_a_metric_without_a_value_has_no_interval():
     nowhere = Metric("m", np.zeros((3, 2)), lambda sums: np.full(len(sums), np.nan), np.full(3, np.nan))
     interval = Bootstrap(3).interval(nowhere)
     assert np.isnan(interval.low)

@@ -1,7 +1,5 @@
 """CHAIR's published rules, case by case."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -35,7 +33,7 @@ donut, doughnut
 
 
 @pytest.fixture(scope="module")
-def synonyms(tmp_path_factory: pytest.TempPathFactory) -> Synonyms:
+def synonyms(tmp_path_factory):
     path = tmp_path_factory.mktemp("lexicon") / "synonyms.txt"
     path.write_text(LIST)
     return Synonyms.load(path)
@@ -66,11 +64,11 @@ def synonyms(tmp_path_factory: pytest.TempPathFactory) -> Synonyms:
         ("nothing here", []),
     ],
 )  # fmt: skip
-def test_objects_are_named_by_the_published_rules(synonyms: Synonyms, caption: str, named: list[str]) -> None:
+def test_objects_are_named_by_the_published_rules(synonyms, caption, named):
     assert synonyms.mentions(caption) == named
 
 
-def test_rates_count_named_objects_and_captions(synonyms: Synonyms) -> None:
+def test_rates_count_named_objects_and_captions(synonyms):
     said = {"a": "a dog and a cow on a couch", "b": "a man", "c": "blue sky"}
     human = {"a": ["a sofa"], "b": ["some people"], "c": ["the sky"]}
     chair_i, chair_s, objects_supported, captions_supported = chair(
@@ -86,7 +84,7 @@ def test_rates_count_named_objects_and_captions(synonyms: Synonyms) -> None:
     assert captions_supported.per_image.tolist() == [0, 1, 1]
 
 
-def test_a_missing_or_empty_list_is_refused(tmp_path: Path) -> None:
+def test_a_missing_or_empty_list_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"nowhere\.txt"):
         Synonyms.load(tmp_path / "nowhere.txt")
     (tmp_path / "empty.txt").write_text("\n , \n")
@@ -94,7 +92,7 @@ def test_a_missing_or_empty_list_is_refused(tmp_path: Path) -> None:
         Synonyms.load(tmp_path / "empty.txt")
 
 
-def test_the_published_list_has_cocos_80_classes_first_in_their_lines(data_dir: Path) -> None:
+def test_the_published_list_has_cocos_80_classes_first_in_their_lines(data_dir):
     synonyms = Synonyms.load(data_dir / "lexicon" / "chair_synonyms.txt")
     named = {name for names in read_objects([data_dir / "coco_mini/instances_val2017.json"]).values() for name in names}
     assert len(set(synonyms.class_of.values())) == 80

@@ -13,7 +13,7 @@ from tests.training.evaluation.metrics.corpora import corpora, split
 from training.evaluation.metrics.cider_btw import cider_btw
 
 
-def toolkit_cider(caption: str, references: dict[str, list[str]]) -> dict[str, float]:
+def toolkit_cider(caption, references):
     """The toolkit's CIDEr of one caption against the references of each image."""
     with contextlib.redirect_stdout(io.StringIO()):
         _, scores = Cider().compute_score(references, {image: [caption] for image in references})
@@ -21,9 +21,7 @@ def toolkit_cider(caption: str, references: dict[str, list[str]]) -> dict[str, f
 
 
 @given(corpora, st.data())
-def test_it_is_the_toolkits_mean_cider_against_the_references_of_similar_images(
-    corpus: list[tuple[str, list[str]]], data: st.DataObject
-) -> None:
+def test_it_is_the_toolkits_mean_cider_against_the_references_of_similar_images(corpus, data):
     candidates, references = split(corpus)
     others = {image: [other for other in references if other != image] for image in references}
     similar = {
@@ -38,7 +36,7 @@ def test_it_is_the_toolkits_mean_cider_against_the_references_of_similar_images(
     assert metric.value == pytest.approx(np.mean(expected))
 
 
-def test_an_image_without_similar_ones_has_no_value_and_does_not_count() -> None:
+def test_an_image_without_similar_ones_has_no_value_and_does_not_count():
     references = {"1": ["a dog"], "2": ["a red dog"], "3": ["a cat"]}
     candidates = {"1": "a red dog", "2": "a dog", "3": "a dog"}
     metric = cider_btw(candidates, references, {"1": ["2"], "2": [], "3": ["1"]})

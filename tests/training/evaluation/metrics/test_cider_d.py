@@ -15,17 +15,17 @@ END, PADDING = Vocabulary.end_id, Vocabulary.padding_id
 Corpus = list[list[list[int]]]
 
 
-def padded(captions: list[list[list[int]]], width: int) -> np.ndarray:
+def padded(captions, width):
     """(B, k, width): each caption and its end token, cut to ``width``."""
     rows = [[[*caption, END][:width] for caption in group] for group in captions]
     return np.array([[row + [PADDING] * (width - len(row)) for row in group] for group in rows])
 
 
-def text(caption: list[int], end: bool) -> str:
+def text(caption, end):
     return " ".join(map(str, [*caption, END] if end else caption))
 
 
-def toolkit(corpus: Corpus, images: list[int], words: np.ndarray, end: bool) -> np.ndarray:
+def toolkit(corpus, images, words, end):
     """(B, k), by the toolkit's public face: one pass over the whole corpus for each beam."""
     references = {image: [text(caption, end) for caption in captions] for image, captions in enumerate(corpus)}
     scores = np.zeros(words.shape[:2])
@@ -44,9 +44,7 @@ id_corpora = st.lists(st.lists(id_captions, min_size=1, max_size=4), min_size=1,
 
 @given(corpus=id_corpora, data=st.data(), end=st.booleans(), width=st.integers(1, 10))
 @settings(max_examples=40)
-def test_rewards_equal_the_toolkits_cider_with_frequencies_of_the_corpus(
-    corpus: Corpus, data: st.DataObject, end: bool, width: int
-) -> None:
+def test_rewards_equal_the_toolkits_cider_with_frequencies_of_the_corpus(corpus, data, end, width):
     images = data.draw(st.permutations(range(len(corpus))))
     tried = st.lists(st.integers(4, 12), max_size=10)  # 10 to 12 are in no reference; a caption may be empty
     words = padded([data.draw(st.lists(tried, min_size=3, max_size=3)) for _ in images], width)
@@ -54,7 +52,7 @@ def test_rewards_equal_the_toolkits_cider_with_frequencies_of_the_corpus(
     np.testing.assert_allclose(found, toolkit(corpus, images, words, end), atol=1e-9)
 
 
-def test_with_the_end_token_an_incomplete_caption_loses_more() -> None:
+def test_with_the_end_token_an_incomplete_caption_loses_more():
     corpus = [[[4, 5, 6, 7, 4]], [[8, 9]], [[9, 8, 9]]]
     complete, incomplete = [4, 5, 6, 7, 4], [4, 5, 6, 7]
     cut = padded([[complete, incomplete]], 5)  # no room for the end token of the first
@@ -65,7 +63,7 @@ def test_with_the_end_token_an_incomplete_caption_loses_more() -> None:
     assert CiderD(corpus, end_token=True).score(np.array([0]), cut)[0, 0] < with_end[0, 0]
 
 
-def test_words_outside_the_vocabulary_stay_distinct_in_the_references() -> None:
+def test_words_outside_the_vocabulary_stay_distinct_in_the_references():
     vocabulary = Vocabulary((*SPECIAL, "a", "dog"))
     corpus = [[["a", "zebra"], ["a", "dog"]], [["a", "yak"]], [["dog"]]]
     ids = [[[4, 6], [4, 5]], [[4, 7]], [[5]]]
@@ -74,7 +72,7 @@ def test_words_outside_the_vocabulary_stay_distinct_in_the_references() -> None:
     np.testing.assert_allclose(found, toolkit(ids, [0], words, end=False), atol=1e-9)
 
 
-def test_an_image_without_captions_is_named() -> None:
+def test_an_image_without_captions_is_named():
     with pytest.raises(ValueError, match="image 1 of the references has no captions"):
         CiderD([[[4]], []], end_token=True)
     with pytest.raises(ValueError, match="at least one image"):
@@ -82,7 +80,7 @@ def test_an_image_without_captions_is_named() -> None:
 
 
 @given(corpora)
-def test_with_the_references_own_frequencies_it_is_the_toolkits_cider(corpus: list[tuple[str, list[str]]]) -> None:
+def test_with_the_references_own_frequencies_it_is_the_toolkits_cider(corpus):
     candidates, references = split(corpus)
     scorer = CiderScorer()
     for image, caption in candidates.items():
@@ -93,10 +91,10 @@ def test_with_the_references_own_frequencies_it_is_the_toolkits_cider(corpus: li
     np.testing.assert_allclose(metric.per_image, per_image, atol=1e-9)
 
 
-class ScorerWithFrequencies(CiderScorer):  # type: ignore[misc]
+class ScorerWithFrequencies(CiderScorer):
     """The toolkit's scorer with the document frequencies of another corpus."""
 
-    def count_documents(self, corpus: list[list[str]]) -> None:
+    def count_documents(self, corpus):
         others = CiderScorer()
         for captions in corpus:
             others.cook_append("", captions)
@@ -105,18 +103,16 @@ class ScorerWithFrequencies(CiderScorer):  # type: ignore[misc]
         self.images = len(corpus)
 
     @property
-    def ref_len(self) -> float | None:
+    def ref_len(self):
         return float(np.log(self.images)) if hasattr(self, "images") else None
 
     @ref_len.setter
-    def ref_len(self, value: float | None) -> None:
+    def ref_len(self, value):
         """Ignore the number of scored images."""
 
 
 @given(corpora, corpora)
-def test_with_another_corpus_frequencies_it_is_the_toolkits_formula_with_them(
-    corpus: list[tuple[str, list[str]]], training: list[tuple[str, list[str]]]
-) -> None:
+def test_with_another_corpus_frequencies_it_is_the_toolkits_formula_with_them(corpus, training):
     candidates, references = split(corpus)
     others = [captions for _, captions in training]
     scorer = ScorerWithFrequencies()
@@ -127,12 +123,12 @@ def test_with_another_corpus_frequencies_it_is_the_toolkits_formula_with_them(
     np.testing.assert_allclose(found, scorer.compute_cider(), atol=1e-9)
 
 
-def test_empty_captions_score_nothing() -> None:
+def test_empty_captions_score_nothing():
     references = {"1": ["a dog runs"], "2": ["a cat"], "3": [""]}
     assert TextCiderD(references).metric({"1": "", "2": "", "3": ""}).per_image.tolist() == [0, 0, 0]
 
 
-def test_document_frequencies_may_count_captions() -> None:
+def test_document_frequencies_may_count_captions():
     corpus = [[[4, 5, 6], [4, 5, 7]], [[4, 8, 9], [5, 8, 9]], [[9, 8, 4], [6, 6, 5]]]
     words = padded([[[4, 5, 7], [4, 8, 9]]] * 3, 6)
     found = CiderD(corpus, end_token=False, captions_are_documents=True).score(np.arange(3), words)

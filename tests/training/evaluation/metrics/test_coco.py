@@ -16,7 +16,7 @@ from training.evaluation.metrics.coco import IndexedReferences, coco_metrics, me
 
 
 @given(corpora)
-def test_scores_are_the_toolkits_for_the_corpus_and_for_each_image(corpus: list[tuple[str, list[str]]]) -> None:
+def test_scores_are_the_toolkits_for_the_corpus_and_for_each_image(corpus):
     candidates, references = split(corpus)
     generated = {image: [caption] for image, caption in candidates.items()}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -38,21 +38,17 @@ def test_scores_are_the_toolkits_for_the_corpus_and_for_each_image(corpus: list[
         ({"a": "a dog"}, {"a": []}, "image a has no reference"),
     ],
 )
-def test_captions_without_references_are_refused(
-    candidates: dict[str, str], references: dict[str, list[str]], complaint: str
-) -> None:
+def test_captions_without_references_are_refused(candidates, references, complaint):
     with pytest.raises(ValueError, match=complaint):
         coco_metrics(candidates, references)
 
 
 @given(corpora, st.integers(1, 4), st.randoms())
-def test_captions_may_be_compared_in_parts_and_in_any_order(
-    corpus: list[tuple[str, list[str]]], parts: int, random: object
-) -> None:
+def test_captions_may_be_compared_in_parts_and_in_any_order(corpus, parts, random):
     candidates, references = split(corpus)
     indexed = IndexedReferences(references)
     images = list(candidates)
-    random.shuffle(images)  # type: ignore[attr-defined]
+    random.shuffle(images)
     rows = [indexed.statistics({image: candidates[image] for image in images[part::parts]}) for part in range(parts)]
     found = [metric.value for metric in metrics_of(np.concatenate(rows))]
     expected = [metric.value for metric in metrics_of(indexed.statistics(candidates))]

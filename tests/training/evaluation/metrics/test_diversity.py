@@ -13,14 +13,14 @@ from training.evaluation.metrics.diversity import Diversity, self_bleu
 
 
 @given(st.lists(captions, min_size=2, max_size=7))
-def test_self_bleu_is_bleu_4_against_all_other_captions(said: list[str]) -> None:
+def test_self_bleu_is_bleu_4_against_all_other_captions(said):
     others = {i: said[:i] + said[i + 1 :] for i in range(len(said))}
     with contextlib.redirect_stdout(io.StringIO()):
         (*_, expected), _ = Bleu(4).compute_score(others, {i: [caption] for i, caption in enumerate(said)})
     assert self_bleu(said) == pytest.approx(expected, rel=1e-9)
 
 
-def test_captions_words_and_repetitions_are_counted() -> None:
+def test_captions_words_and_repetitions_are_counted():
     said = ["a dog", "a cat sits", "a dog", "a dog", "", "a cat sits"]
     found = Diversity.of(said)
     assert (found.captions, found.different, found.vocabulary_size) == (6, 3, 4)
@@ -29,7 +29,7 @@ def test_captions_words_and_repetitions_are_counted() -> None:
     assert found.self_bleu == pytest.approx(self_bleu(said))
 
 
-def test_a_single_caption_has_no_self_bleu() -> None:
+def test_a_single_caption_has_no_self_bleu():
     found = Diversity.of(["a dog"])
     assert found.self_bleu is None
     assert (found.different, found.longest_run) == (1, 1)

@@ -1,7 +1,6 @@
 """Java programs that are absent, fail or hang."""
 
 import time
-from pathlib import Path
 
 import pytest
 
@@ -10,14 +9,14 @@ from training.evaluation.metrics.java import run_java
 from training.evaluation.metrics.metric import MetricError
 
 
-def test_absent_java_is_named_with_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_java_is_named_with_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(MetricError, match="no Java here; install a Java runtime"):
         run_java("METEOR", ["-jar", "x.jar"], tmp_path, [], 1)
 
 
-def test_a_program_that_never_answers_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_never_answers_is_ended_in_time(tmp_path, monkeypatch):
     fake_java(tmp_path, "exec sleep 100", monkeypatch)
     started = time.monotonic()
     with pytest.raises(MetricError, match="METEOR was ended after 1 s without an answer"):
@@ -25,16 +24,14 @@ def test_a_program_that_never_answers_is_ended_in_time(tmp_path: Path, monkeypat
     assert time.monotonic() - started < 30
 
 
-def test_the_reason_of_a_failure_is_quoted_and_not_its_stack_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reason_of_a_failure_is_quoted_and_not_its_stack_trace(tmp_path, monkeypatch):
     trace = "Exception in thread main: file not found\\n\\tat Meteor.main(Unknown Source)\\n\\t... 3 more"
     fake_java(tmp_path, f"printf '{trace}\\n' >&2; exit 1", monkeypatch)
     with pytest.raises(MetricError, match=r"METEOR failed: Exception in thread main: file not found$"):
         run_java("METEOR", [], tmp_path, [], 20)
 
 
-def test_large_input_and_output_do_not_block_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_input_and_output_do_not_block_each_other(tmp_path, monkeypatch):
     fake_java(tmp_path, "exec cat", monkeypatch)
     lines = [f"line {number} of many" for number in range(50_000)]
     assert run_java("cat", [], tmp_path, lines, 60) == lines

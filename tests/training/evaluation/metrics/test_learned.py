@@ -1,8 +1,6 @@
 """CLIP-S, PAC-S and BERT-S on tiny random networks, compared with computations that share no code with them."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
 WORDS = [*SPECIAL, "a", "photo", "depicts", "dog", "cat", "runs", "red", "two", "on", "grass"]
 
 
-def save_tokenizer(folder: Path, longest: int) -> None:
+def save_tokenizer(folder, longest):
     """Write a tokeniser of whole words that adds [CLS] and [SEP]."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -37,12 +35,12 @@ def save_tokenizer(folder: Path, longest: int) -> None:
     ).save_pretrained(folder)  # fmt: skip
 
 
-def ids(text: str) -> list[int]:
+def ids(text):
     return [1, *(WORDS.index(word) if word in WORDS else 3 for word in text.lower().split()), 2]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Folders with the weights of the three metrics."""
     root = tmp_path_factory.mktemp("metrics")
     torch.manual_seed(0)
@@ -59,13 +57,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def square(image: str) -> np.ndarray:
+def square(image):
     """An image of CLIP's own size, which resizing and cropping leave as it is."""
     return np.random.default_rng(int(image)).integers(0, 256, (8, 8, 3), np.uint8)
 
 
 @pytest.mark.parametrize(("name", "scale"), [("clip_s", 2.5), ("pac_s", 2.0)])
-def test_clip_s_and_pac_s_are_scaled_cosines_of_photograph_and_caption(folder: Path, name: str, scale: float) -> None:
+def test_clip_s_and_pac_s_are_scaled_cosines_of_photograph_and_caption(folder, name, scale):
     captions = ["a dog runs", "two", "a red cat on grass a red cat on grass"]
     score = ClipScore(folder / name)
     metric = score.metric(score.embed_images(["1", "2", "3"], square), captions)
@@ -88,7 +86,7 @@ def test_clip_s_and_pac_s_are_scaled_cosines_of_photograph_and_caption(folder: P
     assert max(expected) > 0
 
 
-def test_photographs_are_resized_to_their_shorter_side_and_cropped(folder: Path) -> None:
+def test_photographs_are_resized_to_their_shorter_side_and_cropped(folder):
     score = ClipScore(folder / "clip_s")
     first = np.random.default_rng(0).integers(0, 256, (16, 48, 3), np.uint8)
     second, third = first.copy(), first.copy()
@@ -101,28 +99,28 @@ def test_photographs_are_resized_to_their_shorter_side_and_cropped(folder: Path)
 
 
 @pytest.mark.parametrize("idf", [False, True])
-def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder: Path, idf: bool) -> None:
+def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder, idf):
     captions = ["a dog runs", "two cat", ""]
     references = [["a red dog", "two dog on grass"], ["a cat"], ["a dog"]]
     metric = BertScore(folder / "bert_s", idf=idf).metric(captions, references)
     model = transformers.BertModel.from_pretrained(folder / "bert_s").eval()
     documents = [ids(text) for group in references for text in group]
 
-    def vectors(text: str) -> np.ndarray:
+    def vectors(text):
         with torch.no_grad():
             layer = model(torch.tensor([ids(text)]), output_hidden_states=True).hidden_states[2][0].numpy()
         return layer / np.linalg.norm(layer, axis=1, keepdims=True)
 
-    def weight(index: int) -> float:
+    def weight(index):
         if idf:
             return float(np.log((len(documents) + 1) / (sum(index in document for document in documents) + 1)))
         return float(index not in (1, 2))
 
-    def mean(best: Callable[[int], float], tokens: list[int]) -> float:
+    def mean(best, tokens):
         total = sum(map(weight, tokens))
         return sum(weight(index) * best(place) for place, index in enumerate(tokens)) / total if total else 0.0
 
-    def f1(caption: str, reference: str) -> float:
+    def f1(caption, reference):
         ours, theirs = vectors(caption), vectors(reference)
         precision = mean(lambda place: max(float(ours[place] @ other) for other in theirs), ids(caption))
         recall = mean(lambda place: max(float(theirs[place] @ other) for other in ours), ids(reference))
@@ -132,7 +130,7 @@ def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder: Path, idf: boo
     np.testing.assert_allclose(metric.per_image, expected, atol=1e-5)
 
 
-def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_weights_is_named(tmp_path):
     with pytest.raises(MetricError, match=r"needs weights at .*clip_s"):
         ClipScore(tmp_path / "clip_s")
     (tmp_path / "bert_s").mkdir()
@@ -142,7 +140,7 @@ def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_models_are_compared_by_the_metrics_whose_weights_are_there(folder: Path, tmp_path: Path) -> None:
+def test_models_are_compared_by_the_metrics_whose_weights_are_there(folder, tmp_path):
     (tmp_path / "clip_s").symlink_to(folder / "clip_s")
     (tmp_path / "bert_s").symlink_to(folder / "bert_s")
     human = {image: ["a dog runs", "a red dog"] for image in "123"}

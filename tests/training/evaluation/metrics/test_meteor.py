@@ -1,7 +1,6 @@
 """METEOR against the toolkit's class, and failures of its process."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from pycocoevalcap.meteor.meteor import Meteor
 from tests.training.evaluation.metrics.needs_java import fake_java, needs_java
 from training.evaluation.metrics import meteor as module
 from training.evaluation.metrics.meteor import meteor
-from training.evaluation.metrics.metric import Metric, MetricError
+from training.evaluation.metrics.metric import MetricError
 
 REFERENCES = {
     "same": ["a cat sits", "the cat is sitting on a mat"],
@@ -27,7 +26,7 @@ ODD = {"separator": "a dog ||| runs", "silent": "", "no words": "a cat"}
 
 
 @pytest.fixture(scope="module")
-def toolkit_and_ours() -> tuple[Meteor, list[Metric]]:
+def toolkit_and_ours():
     """The toolkit's METEOR, and our metrics of all captions; both programs load their tables at the same time."""
     toolkit = Meteor()
     return toolkit, meteor([(said | ODD, REFERENCES | ODD_REFERENCES) for said in (ONE, TWO)])
@@ -35,9 +34,7 @@ def toolkit_and_ours() -> tuple[Meteor, list[Metric]]:
 
 @needs_java
 @pytest.mark.long
-def test_corpus_and_image_scores_are_the_toolkits_for_every_model(
-    toolkit_and_ours: tuple[Meteor, list[Metric]],
-) -> None:
+def test_corpus_and_image_scores_are_the_toolkits_for_every_model(toolkit_and_ours):
     toolkit, metrics = toolkit_and_ours
     for candidates, metric in zip((ONE, TWO), metrics, strict=True):
         value, per_image = toolkit.compute_score(REFERENCES, {image: [text] for image, text in candidates.items()})
@@ -48,9 +45,7 @@ def test_corpus_and_image_scores_are_the_toolkits_for_every_model(
 
 @needs_java
 @pytest.mark.long
-def test_captions_with_separators_line_ends_or_no_words_are_scored(
-    toolkit_and_ours: tuple[Meteor, list[Metric]],
-) -> None:
+def test_captions_with_separators_line_ends_or_no_words_are_scored(toolkit_and_ours):
     for metric in toolkit_and_ours[1]:
         assert metric.per_image[-len(ODD) :].tolist() == pytest.approx([1, 0, 0])
 
@@ -58,7 +53,7 @@ def test_captions_with_separators_line_ends_or_no_words_are_scored(
 @needs_java
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["mün chen%20", "метеор"])
-def test_the_toolkit_may_be_in_a_folder_of_any_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_toolkit_may_be_in_a_folder_of_any_name(name, tmp_path, monkeypatch):
     (tmp_path / name / "data").mkdir(parents=True)
     toolkit = module.toolkit_folder("meteor")
     shutil.copy(toolkit / "meteor-1.5.jar", tmp_path / name)
@@ -77,9 +72,7 @@ def test_the_toolkit_may_be_in_a_folder_of_any_name(name: str, tmp_path: Path, m
         ("for i in 1 2 3 4; do echo 1.0 2.0; done", r"counts of the shape \(4, 2\)"),
     ],
 )
-def test_wrong_answers_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, complaint: str
-) -> None:
+def test_wrong_answers_are_refused(tmp_path, monkeypatch, script, complaint):
     fake_java(tmp_path, script, monkeypatch)
     with pytest.raises(MetricError, match=complaint):
         meteor([(ONE, REFERENCES)])

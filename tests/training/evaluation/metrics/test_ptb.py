@@ -1,7 +1,5 @@
 """The PTB tokeniser against the toolkit's own class."""
 
-from pathlib import Path
-
 import pytest
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
@@ -19,18 +17,18 @@ CAPTIONS = [
 
 
 @needs_java
-def test_captions_are_tokenised_as_by_the_toolkit() -> None:
+def test_captions_are_tokenised_as_by_the_toolkit():
     theirs = PTBTokenizer().tokenize({i: [{"caption": caption}] for i, caption in enumerate(CAPTIONS)})
     assert ptb_tokenize(CAPTIONS) == [theirs[i][0] for i in range(len(CAPTIONS))]
 
 
 @needs_java
-def test_empty_captions_and_line_ends_of_any_kind_keep_the_captions_apart() -> None:
+def test_empty_captions_and_line_ends_of_any_kind_keep_the_captions_apart():
     captions = ["a dog\nruns", "", "a cat\u2028sits\x85down\r\nnow", ".", "café 東京"]
     assert ptb_tokenize(captions) == ["a dog runs", "", "a cat sits down now", "", "café 東京"]
 
 
-def test_an_answer_of_another_length_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_another_length_is_refused(tmp_path, monkeypatch):
     fake_java(tmp_path, "echo one", monkeypatch)
     with pytest.raises(MetricError, match="answered 1 lines to 2 captions"):
         ptb_tokenize(["one", "two"])

@@ -12,23 +12,23 @@ from tests.training.evaluation.metrics.corpora import captions, corpora, split
 from training.evaluation.metrics.retrieval import RANKS, retrieval
 
 
-def values(candidates: dict[str, str], references: dict[str, list[str]]) -> dict[str, float]:
+def values(candidates, references):
     return {metric.name: metric.value for metric in retrieval(candidates, references)}
 
 
-def terms(caption: str) -> list[str]:
+def terms(caption):
     words = caption.split()
     return words + [f"{first} {second}" for first, second in pairwise(words)]
 
 
-def cosine_of(first: str, second: str, idf: dict[str, float]) -> float:
+def cosine_of(first, second, idf):
     """Cosine of two captions' tf-idf vectors, over the terms of ``idf``."""
     one, two = ({term: terms(text).count(term) * idf[term] for term in idf} for text in (first, second))
     norms = math.hypot(*one.values()) * math.hypot(*two.values())
     return sum(one[term] * two[term] for term in idf) / norms if norms else 0.0
 
 
-def expected_recalls(candidates: dict[str, str], references: dict[str, list[str]]) -> dict[str, list[float]]:
+def expected_recalls(candidates, references):
     """The definition, photograph by photograph: dictionaries and loops in place of sparse matrices."""
     documents = {image: {term for text in texts for term in terms(text)} for image, texts in references.items()}
     seen = set().union(*documents.values())
@@ -47,7 +47,7 @@ def expected_recalls(candidates: dict[str, str], references: dict[str, list[str]
 
 
 @given(corpora)
-def test_recall_follows_its_definition(corpus: list[tuple[str, list[str]]]) -> None:
+def test_recall_follows_its_definition(corpus):
     candidates, references = split(corpus)
     expected = expected_recalls(candidates, references)
     for metric in retrieval(candidates, references):
@@ -56,16 +56,14 @@ def test_recall_follows_its_definition(corpus: list[tuple[str, list[str]]]) -> N
 
 
 @given(captions, st.integers(2, 12))
-def test_captions_that_are_all_the_same_have_the_recall_of_chance(caption: str, images: int) -> None:
+def test_captions_that_are_all_the_same_have_the_recall_of_chance(caption, images):
     references = {str(image): [f"a photograph number{image}", caption] for image in range(images)}
     found = values(dict.fromkeys(references, caption), references)
     assert found == pytest.approx({f"recall_{rank}": min(1, rank / images) for rank in RANKS})
 
 
 @given(corpora)
-def test_words_that_no_reference_has_and_the_order_of_images_do_not_matter(
-    corpus: list[tuple[str, list[str]]],
-) -> None:
+def test_words_that_no_reference_has_and_the_order_of_images_do_not_matter(corpus):
     candidates, references = split(corpus)
     longer = {image: f"{caption} unheard of" for image, caption in reversed(candidates.items())}
     assert values(longer, references) == pytest.approx(values(candidates, references))

@@ -2,22 +2,21 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from tests.training.evaluation.metrics.needs_java import needs_java
 from training.data.coco import read_captions, read_results
 from training.evaluation.metrics.ptb import NAME
-from training.evaluation.metrics.scoring import OWN_TOKENISER, Evaluation, score_models
+from training.evaluation.metrics.scoring import OWN_TOKENISER, score_models
 
 
-def values(evaluation: Evaluation, model: str) -> dict[str, float]:
+def values(evaluation, model):
     return {name: metric.value for name, metric in evaluation.models[model].metrics.items()}
 
 
 @pytest.fixture(scope="module")
-def evaluations(data_dir: Path) -> dict[str, Evaluation]:
+def evaluations(data_dir):
     """Both corpora, scored at the same time: METEOR loads its tables for seconds on one core."""
     entries = json.loads((data_dir / "results" / "fakecap_1000.json").read_text())
     results = read_results(data_dir / "results" / "PrefixCap_vis.json")
@@ -40,7 +39,7 @@ def evaluations(data_dir: Path) -> dict[str, Evaluation]:
 
 @needs_java
 @pytest.mark.long
-def test_1000_candidates_have_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
+def test_1000_candidates_have_the_toolkits_known_scores(evaluations):
     evaluation = evaluations["fakecap"]
     expected = {
         "bleu_1": 0.5794, "bleu_2": 0.4044, "bleu_3": 0.2785, "bleu_4": 0.1908, "meteor": 0.1953, "rouge_l": 0.3963,
@@ -53,7 +52,7 @@ def test_1000_candidates_have_the_toolkits_known_scores(evaluations: dict[str, E
 
 @needs_java
 @pytest.mark.long
-def test_published_captions_have_the_toolkits_known_scores(evaluations: dict[str, Evaluation]) -> None:
+def test_published_captions_have_the_toolkits_known_scores(evaluations):
     evaluation = evaluations["PrefixCap"]
     assert len(evaluation.images) == 608
     found = {name: round(value, 4) for name, value in values(evaluation, "PrefixCap").items()}
@@ -62,13 +61,13 @@ def test_published_captions_have_the_toolkits_known_scores(evaluations: dict[str
 
 
 @pytest.fixture
-def without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_java(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
 
 @pytest.mark.usefixtures("without_java")
-def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available() -> None:
+def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available():
     evaluation = score_models({"m": {"1": "A dog.", "2": "A cat!"}}, {"1": ["a dog"], "2": ["A red cat"]})
     assert evaluation.tokeniser == OWN_TOKENISER
     assert evaluation.models["m"].tokenised == {"1": "a dog", "2": "a cat"}
@@ -77,7 +76,7 @@ def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available() -
 
 
 @pytest.mark.usefixtures("without_java")
-def test_cider_d_takes_the_document_frequencies_that_it_is_given() -> None:
+def test_cider_d_takes_the_document_frequencies_that_it_is_given():
     models = {"m": {"1": "a red dog", "2": "a cat"}}
     references = {"1": ["a dog runs"], "2": ["a red cat"]}
     own = values(score_models(models, references), "m")
@@ -99,7 +98,7 @@ DOMAINS = {"1": "outdoors", "2": "outdoors", "3": "indoors"}
 
 
 @pytest.mark.usefixtures("without_java")
-def test_a_domain_is_scored_as_if_there_were_no_other_images() -> None:
+def test_a_domain_is_scored_as_if_there_were_no_other_images():
     corpus = list(HUMAN.values())
     whole = score_models({"m": SAID}, HUMAN, corpus, similar=SIMILAR, domains=DOMAINS)
     assert list(whole.domains) == ["indoors", "outdoors"]
@@ -113,7 +112,7 @@ def test_a_domain_is_scored_as_if_there_were_no_other_images() -> None:
 
 
 @pytest.mark.usefixtures("without_java")
-def test_a_model_is_compared_with_its_own_references() -> None:
+def test_a_model_is_compared_with_its_own_references():
     person = {image: texts[0] for image, texts in HUMAN.items()}
     others = {image: texts[1:] for image, texts in HUMAN.items()}
     beside = score_models({"m": SAID, "person": person}, HUMAN, own_references={"person": others}, similar=SIMILAR)
@@ -122,13 +121,13 @@ def test_a_model_is_compared_with_its_own_references() -> None:
 
 
 @pytest.mark.usefixtures("without_java")
-def test_without_references_only_the_diversity_is_measured() -> None:
+def test_without_references_only_the_diversity_is_measured():
     evaluation = score_models({"m": {"1": "A dog.", "2": "a dog", "3": "A cat!"}}, {"1": [], "2": [], "3": []})
     assert evaluation.models["m"].metrics == {}
     assert evaluation.models["m"].diversity.different == 2
     assert evaluation.models["m"].diversity.longest_run == 2
 
 
-def test_a_model_without_all_captions_is_refused_by_name() -> None:
+def test_a_model_without_all_captions_is_refused_by_name():
     with pytest.raises(ValueError, match="poor and the references"):
         score_models({"poor": {"1": "a dog"}}, {"1": ["a dog"], "2": ["a cat"]})

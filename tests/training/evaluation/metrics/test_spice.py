@@ -1,7 +1,5 @@
 """SPICE where its models are absent, and with a stand-in for its jar."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.training.evaluation.metrics.needs_java import fake_java
@@ -23,14 +21,14 @@ printf ']' >> "$2"
 
 
 @pytest.fixture
-def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toolkit(tmp_path, monkeypatch):
     folder = tmp_path / "spice"
     (folder / "lib").mkdir(parents=True)
     monkeypatch.setattr(module, "toolkit_folder", lambda part: tmp_path / part)
     return folder
 
 
-def test_absent_models_are_named_with_how_to_get_them(toolkit: Path) -> None:
+def test_absent_models_are_named_with_how_to_get_them(toolkit):
     with pytest.raises(MetricError, match=r"pycocoevalcap\.spice\.get_stanford_models"):
         spice([({"a": "a dog", "b": "a cat"}, REFERENCES)])
     for name in MODELS:
@@ -38,7 +36,7 @@ def test_absent_models_are_named_with_how_to_get_them(toolkit: Path) -> None:
     assert missing_models() is None
 
 
-def test_scores_are_read_back_for_each_model(toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_read_back_for_each_model(toolkit, tmp_path, monkeypatch):
     for name in MODELS:
         (toolkit / "lib" / name).touch()
     fake_java(tmp_path / "java", ANSWER, monkeypatch)
@@ -47,7 +45,7 @@ def test_scores_are_read_back_for_each_model(toolkit: Path, tmp_path: Path, monk
     assert (first.value, second.value) == (0.5, 0.75)
 
 
-def test_a_run_without_scores_is_refused(toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_scores_is_refused(toolkit, tmp_path, monkeypatch):
     for name in MODELS:
         (toolkit / "lib" / name).touch()
     fake_java(tmp_path / "java", "exit 0", monkeypatch)
