@@ -5,8 +5,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +16,6 @@ from training.engine.distributed import PRECISIONS
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import ConfigError, TrainingError
-from training.models.captioner import Captioner, Visual
 from training.objectives import OBJECTIVES
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import BatchLoss
@@ -37,7 +34,7 @@ VIEWS = {**XE, "name": "views", "crop": 0.8}
 STEPS = 3 * 4
 
 
-def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> Path:
+def experiment(folder, *phases, **changes):
     folder.mkdir(exist_ok=True)
     model = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
     evaluation = {"images_per_batch": 3, "beam_size": 2}
@@ -45,13 +42,13 @@ def experiment(folder: Path, *phases: dict[str, object], **changes: object) -> P
     return write_config(folder / "config.yaml", phases=list(phases), **changes)
 
 
-def trained(folder: Path, data: Path, *phases: dict[str, object], **changes: object) -> Path:
+def trained(folder, data, *phases, **changes):
     run = folder / "run"
     Trainer(load_run(experiment(folder, *phases, **changes)), data, run, data / "features").run()
     return run
 
 
-def torchrun(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess[str]:
+def torchrun(config, run, data):
     """Two processes on the CPU, as a user starts them."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
     command += ["training.train", str(config), "--run", str(run), "--threads", "1", "--device", "cpu"]
@@ -60,7 +57,7 @@ def torchrun(config: Path, run: Path, data: Path) -> subprocess.CompletedProcess
 
 
 @pytest.fixture(scope="module")
-def learnt(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def learnt(data, tmp_path_factory):
     """A captioner that has learnt the drawings, as ``start_from``."""
     run = trained(tmp_path_factory.mktemp("learnt"), data, LEARNING)
     losses = list(scalars(run, "train/loss").values())
@@ -69,12 +66,12 @@ def learnt(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(data: Path, learnt: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(data, learnt, tmp_path_factory):
     """A run in one process, batch by batch."""
     return trained(tmp_path_factory.mktemp("whole"), data, XE, END_TO_END, VIEWS, SCST, start_from=learnt)
 
 
-def assert_same_curves(run: Path, whole: Path) -> None:
+def assert_same_curves(run, whole):
     losses, rewards = scalars(whole, "train/loss"), scalars(whole, "train/reward")
     assert len(losses) == STEPS
     assert min(rewards.values()) > 0.1
@@ -89,7 +86,7 @@ def assert_same_curves(run: Path, whole: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, learnt: str, tmp_path: Path) -> None:
+def test_two_processes_have_the_same_losses_as_one(whole, data, learnt, tmp_path):
     config = experiment(tmp_path, XE, END_TO_END, VIEWS, SCST, start_from=learnt)
     done = torchrun(config, tmp_path / "run", data)
     assert done.returncode == 0, done.stderr
@@ -98,25 +95,23 @@ def test_two_processes_have_the_same_losses_as_one(whole: Path, data: Path, lear
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 4
 
 
-def test_accumulated_gradients_equal_those_of_the_whole_batch(
-    whole: Path, data: Path, learnt: str, tmp_path: Path
-) -> None:
+def test_accumulated_gradients_equal_those_of_the_whole_batch(whole, data, learnt, tmp_path):
     parts_of_phases = ((XE, 2), (END_TO_END, 3), (VIEWS, 2), (SCST, 5))
     phases = [{**phase, "accumulate": parts} for phase, parts in parts_of_phases]
     assert_same_curves(trained(tmp_path, data, *phases, start_from=learnt), whole)
 
 
-def test_more_processes_or_parts_than_images_are_refused(data: Path, tmp_path: Path) -> None:
+def test_more_processes_or_parts_than_images_are_refused(data, tmp_path):
     with pytest.raises(ConfigError, match="images_per_batch is 5, too few"):
         trained(tmp_path, data, {**XE, "accumulate": 6})
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, tmp_path: Path, precision: str) -> None:
+def test_the_captioner_computes_in_the_precision_of_the_experiment(data, tmp_path, precision):
     seen = []
 
     class Watching(CrossEntropy):
-        def __call__(self, captioner: Captioner, visual: Visual, *arguments: Any) -> BatchLoss:
+        def __call__(self, captioner, visual, *arguments):
             seen.append(captioner.encode(visual).caches[0].keys.dtype)
             return super().__call__(captioner, visual, *arguments)
 
@@ -127,9 +122,7 @@ def test_the_captioner_computes_in_the_precision_of_the_experiment(data: Path, t
 
 
 @pytest.mark.long
-def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_sentence(
-    data: Path, tmp_path: Path
-) -> None:
+def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_sentence(data, tmp_path):
     broken = shutil.copytree(data, tmp_path / "data")
     with zipfile.ZipFile(data / "flickr8k" / "images_224.zip") as old:
         photographs = {name: old.read(name) for name in old.namelist()}
@@ -149,22 +142,18 @@ def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_s
 STEADY = {**XE, "images_per_batch": 6}
 
 
-def test_captions_sampled_with_weights_that_are_not_finite_do_not_hide_the_reason(
-    data: Path, learnt: str, tmp_path: Path
-) -> None:
+def test_captions_sampled_with_weights_that_are_not_finite_do_not_hide_the_reason(data, learnt, tmp_path):
     # Three steps more are computed with such weights before their losses are read.
     wild = {**SCST, "name": "wild", "learning_rate": 1e30, "images_per_batch": 3}
     with pytest.raises(TrainingError, match="the loss is nan, at wild 1/1, step 1"):
         trained(tmp_path, data, wild, start_from=learnt, log_every=10)
 
 
-def test_a_gradient_that_is_not_finite_ends_the_run_before_the_weights_change(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gradient_that_is_not_finite_ends_the_run_before_the_weights_change(data, tmp_path, monkeypatch):
     class Edge(CrossEntropy):
         """A loss of 0 with an infinite slope."""
 
-        def __call__(self, captioner: Captioner, *arguments: Any) -> BatchLoss:
+        def __call__(self, captioner, *arguments):
             return BatchLoss((super().__call__(captioner, *arguments).loss * 0).sqrt())
 
     monkeypatch.setitem(OBJECTIVES, "cross_entropy", Edge)

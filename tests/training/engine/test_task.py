@@ -1,27 +1,21 @@
 """Hyper-parameters of a run that starts from another, and what a step sees of its images."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import pytest
 import torch
 
 from tests.training.small_flickr8k import write_config
 from training.data.captions import EncodedCaptions
 from training.engine.experiment import load_run
-from training.engine.task import CaptionTask, TaskBatch
+from training.engine.task import CaptionTask
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
-from training.models.captioner import Encoded, Visual
 from training.models.smart import Smart
 
 XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5, "schedule": "constant"}
 MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.1}
 
 
-def trained(folder: Path, data: Path, *phases: dict[str, Any], **changes: object) -> Trainer:
+def trained(folder, data, *phases, **changes):
     folder.mkdir(exist_ok=True)
     config = load_run(write_config(folder / "config.yaml", phases=list(phases), **changes))
     trainer = Trainer(config, data, folder / "run", data / "features")
@@ -29,22 +23,18 @@ def trained(folder: Path, data: Path, *phases: dict[str, Any], **changes: object
     return trainer
 
 
-def test_without_options_of_the_model_they_are_those_of_the_model_that_it_starts_from(
-    data: Path, tmp_path: Path
-) -> None:
+def test_without_options_of_the_model_they_are_those_of_the_model_that_it_starts_from(data, tmp_path):
     trained(tmp_path / "first", data, XE, model=MODEL)
     first = tmp_path / "first" / "run" / "best.safetensors"
     second = trained(tmp_path / "second", data, XE, start_from=str(first), model={}).task.trained
     assert second.captioner.config == TrainedCaptioner.load(first).captioner.config
 
 
-def test_a_step_sees_a_part_of_the_visual_tokens_and_the_dev_split_all_of_them(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts: dict[bool, set[int]] = {True: set(), False: set()}
+def test_a_step_sees_a_part_of_the_visual_tokens_and_the_dev_split_all_of_them(data, tmp_path, monkeypatch):
+    counts = {True: set(), False: set()}
     encode = Smart.encode
 
-    def counting(self: Smart, visual: Visual) -> Encoded:
+    def counting(self, visual):
         counts[self.training].add(visual.tokens.shape[1])
         return encode(self, visual)
 
@@ -53,13 +43,11 @@ def test_a_step_sees_a_part_of_the_visual_tokens_and_the_dev_split_all_of_them(
     assert counts == {True: {25}, False: {49}}
 
 
-def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[tuple[str, str]] = []
+def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(data, tmp_path, monkeypatch):
+    seen = []
     read = CaptionTask.read
 
-    def reading(self: CaptionTask, images: np.ndarray) -> TaskBatch:
+    def reading(self, images):
         batch = read(self, images)
         assert batch.targets.tree.captions.shape[1] == 1
         names = [self.images["train"][place] for place in self._image_of[images]]
@@ -83,13 +71,11 @@ def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(
     assert [name for name, _ in seen] != [name for name, _ in expected]  # in random order
 
 
-def test_what_is_compiled_is_what_teacher_forcing_sampling_and_evaluation_call(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: dict[str, int] = {}
+def test_what_is_compiled_is_what_teacher_forcing_sampling_and_evaluation_call(data, tmp_path, monkeypatch):
+    calls = {}
 
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*arguments: Any, **named: Any) -> Any:
+    def counted(function):
+        def called(*arguments, **named):
             calls[function.__name__] = calls.get(function.__name__, 0) + 1
             return function(*arguments, **named)
 

@@ -13,7 +13,6 @@ from export.vision import export_vision
 from tests.frames import blobs
 from tests.tiny_backbones import NAMES, save_backbone
 from training.errors import BackboneError
-from training.vision.backbone import Backbone
 from training.vision.released_weights import open_backbone
 from training.vision.side_by_side import construct, side_by_side
 
@@ -22,17 +21,17 @@ _TRACED = ("clip", "timm_cnn")
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Backbone:
+def backbone(request, tmp_path_factory):
     return open_backbone(save_backbone(request.param, tmp_path_factory.mktemp("published")), Path("/nowhere"))
 
 
-def frames_of(backbone: Backbone, count: int = 2) -> torch.Tensor:
+def frames_of(backbone, count=2):
     width, height = backbone.spec.preprocessing.size
     random = torch.Generator().manual_seed(0)
     return torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8, generator=random)
 
 
-def test_the_tokens_are_those_of_the_spec_and_the_same_after_saving(backbone: Backbone) -> None:
+def test_the_tokens_are_those_of_the_spec_and_the_same_after_saving(backbone):
     spec, frames = backbone.spec, frames_of(backbone)
     with torch.inference_mode():
         tokens = backbone.tokens(frames)
@@ -47,7 +46,7 @@ def test_the_tokens_are_those_of_the_spec_and_the_same_after_saving(backbone: Ba
     "backbone", [*_TRACED, *(pytest.param(name, marks=pytest.mark.long) for name in NAMES if name not in _TRACED)],
     indirect=True,
 )  # fmt: skip
-def test_the_exported_graph_equals_torch_and_tensorrt_has_its_operators(backbone: Backbone) -> None:
+def test_the_exported_graph_equals_torch_and_tensorrt_has_its_operators(backbone):
     graph, frames = export_vision(backbone), frames_of(backbone, 3)
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     (tokens,) = session.run(None, {"image_bgr": frames.numpy()})
@@ -56,7 +55,7 @@ def test_the_exported_graph_equals_torch_and_tensorrt_has_its_operators(backbone
     assert not unsupported_by_tensorrt(graph, static=False)
 
 
-def test_a_pixel_changes_the_token_of_its_cell_most(backbone: Backbone) -> None:
+def test_a_pixel_changes_the_token_of_its_cell_most(backbone):
     """The grid is row by row: rows and columns exchanged would move the largest change to another cell."""
     spec = backbone.spec
     grey = torch.full((1, spec.preprocessing.height, spec.preprocessing.width, 3), 127, dtype=torch.uint8)
@@ -69,14 +68,14 @@ def test_a_pixel_changes_the_token_of_its_cell_most(backbone: Backbone) -> None:
     assert int(change.argmax()) == row * spec.columns + column
 
 
-def test_its_weights_learn(backbone: Backbone) -> None:
+def test_its_weights_learn(backbone):
     backbone.tokens(frames_of(backbone)).square().mean().backward()
     learning = [parameter.grad for parameter in backbone.trainable.parameters() if parameter.grad is not None]
     assert sum(bool(gradient.abs().sum() > 0) for gradient in learning) > len(learning) / 2
     backbone.zero_grad(set_to_none=True)
 
 
-def test_larger_frames_have_more_tokens(backbone: Backbone) -> None:
+def test_larger_frames_have_more_tokens(backbone):
     larger = construct({"kind": backbone.kind, **backbone.options}).eval()
     larger.load_state_dict(backbone.state_dict())
     width, height = (2 * side for side in backbone.spec.preprocessing.size)
@@ -88,7 +87,7 @@ def test_larger_frames_have_more_tokens(backbone: Backbone) -> None:
     again.load_state_dict(larger.state_dict())
 
 
-def test_side_by_side_they_share_a_grid_without_the_tokens_before_it(backbone: Backbone) -> None:
+def test_side_by_side_they_share_a_grid_without_the_tokens_before_it(backbone):
     both, frames = side_by_side([backbone, backbone]).eval(), frames_of(backbone)
     with torch.inference_mode():
         grid = backbone.tokens(frames)[:, backbone.spec.before :]
@@ -96,8 +95,8 @@ def test_side_by_side_they_share_a_grid_without_the_tokens_before_it(backbone: B
     assert (both.spec.before, both.spec.token_width) == (0, 2 * backbone.spec.token_width)
 
 
-def test_files_that_do_not_fit_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    def refusal(name: str) -> str:
+def test_files_that_do_not_fit_are_refused_in_one_sentence(tmp_path):
+    def refusal(name):
         with pytest.raises(BackboneError) as caught:
             open_backbone(name, tmp_path)
         assert "\n" not in str(caught.value)
@@ -121,7 +120,7 @@ def test_files_that_do_not_fit_are_refused_in_one_sentence(tmp_path: Path) -> No
     assert "vit_of_nobody" in refusal("timm/vit_of_nobody")
 
 
-def test_an_id_that_cannot_be_downloaded_says_how_to_fetch_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_id_that_cannot_be_downloaded_says_how_to_fetch_it(monkeypatch, tmp_path):
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
@@ -130,7 +129,7 @@ def test_an_id_that_cannot_be_downloaded_says_how_to_fetch_it(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", ["clip", "siglip", "dinov2", "vit", "blip"])
-def test_frames_and_tokens_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+def test_frames_and_tokens_are_those_of_transformers(name, tmp_path):
     """To the rounding of a pixel, which transformers keeps as a float."""
     import transformers
 

