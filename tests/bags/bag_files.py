@@ -1,10 +1,6 @@
 """Bags for tests, written with rosbags."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 import cv2
 import numpy as np
@@ -19,13 +15,13 @@ PERIOD_NS = 100_000_000
 RAW, COMPRESSED, STRING = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "std_msgs/msg/String"
 
 
-def header(number: int, frame_id: str = "optical") -> Any:
+def header(number, frame_id="optical"):
     stamp_ns = START_NS + number * PERIOD_NS - 5_000_000  # a little before the recording
     stamp = STORE.types["builtin_interfaces/msg/Time"](sec=stamp_ns // 10**9, nanosec=stamp_ns % 10**9)
     return STORE.types["std_msgs/msg/Header"](stamp=stamp, frame_id=frame_id)
 
 
-def image(number: int, encoding: str = "bgr8") -> Any:
+def image(number, encoding="bgr8"):
     """A small image whose content depends on its number."""
     pixels = blobs(number, 32, 48)
     if encoding == "16UC1":
@@ -41,19 +37,16 @@ def image(number: int, encoding: str = "bgr8") -> Any:
     )
 
 
-def compressed(number: int) -> Any:
+def compressed(number):
     data = cv2.imencode(".png", blobs(number, 32, 48))[1].reshape(-1)
     return STORE.types[COMPRESSED](header=header(number), format="png", data=data)
 
 
-def string(number: int) -> Any:
+def string(number):
     return STORE.types[STRING](data=str(number))
 
 
-Topics = Mapping[str, Callable[[int], Any]] | Sequence[tuple[str, Callable[[int], Any]]]
-
-
-def write_bag(path: Path, topics: Topics, count: int = 4, plugin: str = "MCAP", **compression: Any) -> Path:
+def write_bag(path, topics, count=4, plugin="MCAP", **compression):
     """Write a bag with ``count`` messages on each topic, one every 0.1 s, topics in turn; returns its folder."""
     writer = rosbag2.Writer(path, version=9, storage_plugin=rosbag2.StoragePlugin[plugin])
     if compression:
@@ -69,6 +62,6 @@ def write_bag(path: Path, topics: Topics, count: int = 4, plugin: str = "MCAP", 
     return path
 
 
-def storage_file(bag: Path) -> Path:
+def storage_file(bag):
     (file,) = (path for path in bag.iterdir() if path.suffix in (".mcap", ".db3"))
     return file

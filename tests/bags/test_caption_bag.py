@@ -1,12 +1,7 @@
 """Bags into bags of captions, in process and with a tiny bundle."""
 
-from __future__ import annotations
-
 import resource
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +10,6 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
 from rosbags.highlevel import AnyReader
 
 from smart_caption_ros.bags.caption_bag import BagOptions, caption_bag
-from smart_caption_ros.bags.message_captioner import MessageCaptioner
 from smart_caption_ros.files import OutputError
 from smart_caption_ros.sources import SourceError
 from tests.bags.bag_files import PERIOD_NS, START_NS, compressed, image, storage_file, string, write_bag
@@ -23,7 +17,7 @@ from tests.bags.bag_files import PERIOD_NS, START_NS, compressed, image, storage
 TWO_CAMERAS = {"/front/image_raw": image, "/chatter": string, "/rear/image/compressed": compressed}
 
 
-def read(path: Path) -> list[tuple[str, int, Any]]:
+def read(path):
     """Topic, time and message of everything in a bag, by a reader that knows only what the bag itself says."""
     with AnyReader([path]) as reader:
         return [
@@ -32,28 +26,28 @@ def read(path: Path) -> list[tuple[str, int, Any]]:
         ]
 
 
-def on(messages: list[tuple[str, int, Any]], topic: str) -> list[Any]:
+def on(messages, topic):
     return [message for name, _, message in messages if name == topic]
 
 
 @pytest.fixture(params=["MCAP", "SQLITE3"])
-def plugin(request: pytest.FixtureRequest) -> str:
+def plugin(request):
     return str(request.param)
 
 
 @pytest.fixture(params=[".mcap", ".db3"])
-def suffix(request: pytest.FixtureRequest) -> str:
+def suffix(request):
     return str(request.param)
 
 
 @pytest.fixture
-def bag(tmp_path: Path) -> Path:
+def bag(tmp_path):
     return write_bag(tmp_path / "run", TWO_CAMERAS)
 
 
 def test_every_camera_is_captioned_with_the_headers_and_times_of_its_images(
-    tmp_path: Path, plugin: str, suffix: str, message_captioner: MessageCaptioner
-) -> None:
+    tmp_path, plugin, suffix, message_captioner
+):
     bag = write_bag(tmp_path / "run", TWO_CAMERAS, plugin=plugin)
     output = tmp_path / f"out{suffix}"
     report = caption_bag(bag, output, message_captioner, BagOptions())
@@ -81,7 +75,7 @@ def test_every_camera_is_captioned_with_the_headers_and_times_of_its_images(
     assert sorted(path.name for path in tmp_path.iterdir()) == [output.name, "run"]
 
 
-def test_images_are_copied_beside_their_captions_on_demand(bag: Path, message_captioner: MessageCaptioner) -> None:
+def test_images_are_copied_beside_their_captions_on_demand(bag, message_captioner):
     output = bag.parent / "out.mcap"
     options = BagOptions(topics=("front/image_raw",), every=2, with_images=True)
     caption_bag(bag, output, message_captioner, options)
@@ -94,9 +88,7 @@ def test_images_are_copied_beside_their_captions_on_demand(bag: Path, message_ca
     assert [message[1] for message in messages] == sorted(message[1] for message in messages)
 
 
-def test_equal_runs_give_equal_files_under_any_name(
-    bag: Path, message_captioner: MessageCaptioner, suffix: str
-) -> None:
+def test_equal_runs_give_equal_files_under_any_name(bag, message_captioner, suffix):
     outputs = [bag.parent / name / f"{name}{suffix}" for name in ("first", "50%25 #2?")]
     for output in outputs:
         output.parent.mkdir()
@@ -105,7 +97,7 @@ def test_equal_runs_give_equal_files_under_any_name(
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
-def test_an_output_that_exists_is_replaced_on_demand_alone(bag: Path, message_captioner: MessageCaptioner) -> None:
+def test_an_output_that_exists_is_replaced_on_demand_alone(bag, message_captioner):
     output = bag.parent / "out.mcap"
     output.write_bytes(b"before")
     with pytest.raises(SourceError, match=r"out\.mcap exists: name another output, or replace it with --force"):
@@ -115,7 +107,7 @@ def test_an_output_that_exists_is_replaced_on_demand_alone(bag: Path, message_ca
 
 
 @contextmanager
-def files_limited_to(size: int) -> Iterator[None]:
+def files_limited_to(size):
     """As on a disk that is full: files cannot grow beyond a size."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -125,9 +117,7 @@ def files_limited_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_ends_with_one_sentence_and_leaves_nothing(
-    tmp_path: Path, suffix: str, message_captioner: MessageCaptioner
-) -> None:
+def test_a_full_disk_ends_with_one_sentence_and_leaves_nothing(tmp_path, suffix, message_captioner):
     bag = write_bag(tmp_path / "big", {"/front/image_raw": image}, count=60)
     output = tmp_path / f"out{suffix}"
     with files_limited_to(128 * 1024), pytest.raises(SourceError, match=rf"out\{suffix} cannot be written: "):
@@ -135,9 +125,7 @@ def test_a_full_disk_ends_with_one_sentence_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
 
 
-def test_of_a_bag_that_was_cut_off_everything_readable_is_captioned(
-    tmp_path: Path, plugin: str, message_captioner: MessageCaptioner
-) -> None:
+def test_of_a_bag_that_was_cut_off_everything_readable_is_captioned(tmp_path, plugin, message_captioner):
     # More than one chunk of an mcap file, and many pages of a sqlite3 file.
     bag = write_bag(tmp_path / "run", {"/front/image_raw": image}, count=600, plugin=plugin)
     file = storage_file(bag)
@@ -154,10 +142,8 @@ def test_of_a_bag_that_was_cut_off_everything_readable_is_captioned(
         ]
 
 
-def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(
-    tmp_path: Path, message_captioner: MessageCaptioner
-) -> None:
-    def odd(number: int) -> Any:
+def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(tmp_path, message_captioner):
+    def odd(number):
         return image(number, "h264" if number == 1 else "bgr8")
 
     report = caption_bag(
@@ -172,9 +158,7 @@ def test_an_image_that_cannot_be_decoded_has_its_answer_and_is_counted(
     assert len(on(read(report.output), "/robot/caption/text")) < 3
 
 
-def test_depth_and_the_second_transport_of_a_camera_are_left_out_with_a_sentence(
-    tmp_path: Path, message_captioner: MessageCaptioner
-) -> None:
+def test_depth_and_the_second_transport_of_a_camera_are_left_out_with_a_sentence(tmp_path, message_captioner):
     topics = {
         "/cam/color/image_raw": image,
         "/cam/color/image_raw/compressed": compressed,
@@ -190,9 +174,7 @@ def test_depth_and_the_second_transport_of_a_camera_are_left_out_with_a_sentence
 
 
 @pytest.mark.parametrize("with_images", [False, True])
-def test_one_topic_may_have_images_of_both_types_and_other_messages(
-    tmp_path: Path, message_captioner: MessageCaptioner, *, with_images: bool
-) -> None:
+def test_one_topic_may_have_images_of_both_types_and_other_messages(tmp_path, message_captioner, *, with_images):
     bag = write_bag(tmp_path / "run", [("/cam/image", string), ("/cam/image", compressed), ("/cam/image", image)])
     report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions(with_images=with_images))
     assert (report.images, report.failed, report.caption_topics) == (8, 0, ("/cam/caption",))
@@ -203,15 +185,13 @@ def test_one_topic_may_have_images_of_both_types_and_other_messages(
     assert len(on(messages, "/cam/image")) == (8 if with_images else 0)
 
 
-def test_cameras_of_one_namespace_are_told_apart_by_their_topics(
-    tmp_path: Path, message_captioner: MessageCaptioner
-) -> None:
+def test_cameras_of_one_namespace_are_told_apart_by_their_topics(tmp_path, message_captioner):
     bag = write_bag(tmp_path / "run", {"/stereo/left": image, "/stereo/right": image}, count=1)
     report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
     assert report.caption_topics == ("/stereo/left/caption", "/stereo/right/caption")
 
 
-def test_a_topic_may_be_called_slash(tmp_path: Path, message_captioner: MessageCaptioner) -> None:
+def test_a_topic_may_be_called_slash(tmp_path, message_captioner):
     bag = write_bag(tmp_path / "run", {"/": image, "/eye": image}, count=1)
     report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
     assert report.caption_topics == ("/robot/caption", "/eye/caption")
@@ -233,17 +213,13 @@ def test_a_topic_may_be_called_slash(tmp_path: Path, message_captioner: MessageC
         ({"/camera/image": image, "/chatter": lambda _: string("x")}, ("chatter",), "is of type std_msgs/msg/String"),
     ],
 )
-def test_a_bag_without_such_images_says_what_it_has(
-    tmp_path: Path, topics: Any, given: tuple[str, ...], sentence: str, message_captioner: MessageCaptioner
-) -> None:
+def test_a_bag_without_such_images_says_what_it_has(tmp_path, topics, given, sentence, message_captioner):
     bag = write_bag(tmp_path / "run", topics, count=1)
     with pytest.raises(SourceError, match=sentence):
         caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions(topics=given))
 
 
-def test_an_output_that_cannot_be_written_or_is_something_else_is_refused(
-    bag: Path, message_captioner: MessageCaptioner
-) -> None:
+def test_an_output_that_cannot_be_written_or_is_something_else_is_refused(bag, message_captioner):
     for output, sentence in (
         (bag.parent / "nowhere" / "out.mcap", "No such file or directory"),
         (bag.parent / "out.bag", r"must end in \.mcap or \.db3"),

@@ -12,7 +12,7 @@ from smart_caption_ros import files
 from smart_caption_ros.bags.message_types import CAPTION, message_types, typestore
 
 
-def test_fields_that_are_not_given_have_the_defaults_of_ros() -> None:
+def test_fields_that_are_not_given_have_the_defaults_of_ros():
     caption = message_types().Caption(text="a cup")
     assert (caption.text, caption.camera, caption.status, caption.words) == ("a cup", "", 0, [])
     assert caption.coverage.valid is False
@@ -21,13 +21,13 @@ def test_fields_that_are_not_given_have_the_defaults_of_ros() -> None:
     assert back == caption
 
 
-def test_constants_are_those_of_the_definitions() -> None:
+def test_constants_are_those_of_the_definitions():
     types = message_types()
     assert types.Caption.STATUS_ERROR == 4
     assert types.GroundedNoun.NO_OBJECT == -1
 
 
-def test_definitions_are_found_in_a_package_that_pip_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_are_found_in_a_package_that_pip_installed(tmp_path, monkeypatch):
     installed = tmp_path / "site-packages" / "smart_caption_ros"
     (installed / files.INTERFACES).mkdir(parents=True)
     monkeypatch.setattr(files, "__file__", str(installed / "files.py"))
@@ -40,7 +40,7 @@ def test_definitions_are_found_in_a_package_that_pip_installed(tmp_path: Path, m
 
 
 @pytest.mark.needs_ros
-def test_rclpy_reads_what_rosbags_wrote_and_has_the_same_type_hash() -> None:
+def test_rclpy_reads_what_rosbags_wrote_and_has_the_same_type_hash():
     from rclpy.serialization import deserialize_message
     from smart_caption_ros.msg import Caption
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from benchmarks import caption_log
 
 
 @pytest.mark.long
-def test_every_kind_of_search_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kind_of_search_is_timed(tmp_path, monkeypatch):
     output = tmp_path / "log.json"
     monkeypatch.setattr(sys, "argv", ["caption_log", "--rows", "1500", "--rounds", "1", "--json", str(output)])
     assert caption_log.main() == 0

@@ -1,7 +1,5 @@
 """The parts of the extrapolation to COCO: the share of the model's products."""
 
-from pathlib import Path
-
 import torch
 
 from benchmarks.coco_scale import phase_of, share_of_products
@@ -12,13 +10,13 @@ from tests.training.small_flickr8k import write_config
 SIZE = DataSize(images=40, words=20, tokens=4, token_width=8)
 
 
-def test_the_share_of_products_is_that_of_matrices() -> None:
+def test_the_share_of_products_is_that_of_matrices():
     x = torch.randn(400, 400)
     assert share_of_products(lambda: [x @ x for _ in range(5)]) > 0.5
     assert share_of_products(lambda: [x.sin() for _ in range(5)]) < 0.1
 
 
-def test_an_epoch_is_extrapolated_from_the_steps_of_the_phase(tmp_path: Path) -> None:
+def test_an_epoch_is_extrapolated_from_the_steps_of_the_phase(tmp_path):
     section = write_data(tmp_path, SIZE, 0, photographs=False)
     phase = {"name": "p", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 4, "pairs": True}
     model = {"d_model": 16, "heads": 2, "d_ff": 16, "memory_slots": 2}

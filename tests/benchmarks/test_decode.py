@@ -1,21 +1,18 @@
 """The decoders of the benchmark make the same captions as ours."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 
-from benchmarks.decode import agreement, over_batches
+from benchmarks.decode import agreement
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from tests.tiny_model import tiny_smart
-from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
-from training.models.captioner import Captioner, Visual
-from training.models.smart import Smart
+from training.decoding.beam_search import SearchSettings, beam_search
+from training.models.captioner import Visual
 
 MAX_WORDS = 12
 
 
-def ragged(seed: int, batch: int = 3) -> Visual:
+def ragged(seed, batch=3):
     torch.manual_seed(seed)
     tokens, mask = torch.randn(batch, 9, 24) * 2, torch.arange(9)[None] < torch.randint(1, 10, (batch, 1))
     return Visual(tokens, mask, torch.rand(batch, 9, 2, 2).sort(dim=2).values.flatten(2))
@@ -23,9 +20,7 @@ def ragged(seed: int, batch: int = 3) -> Visual:
 
 @pytest.mark.parametrize("decoder", [PublishedStyle, ReorderedCache])
 @pytest.mark.parametrize("beam_size", [1, 5])
-def test_both_torch_decoders_find_the_beams_of_our_search(
-    decoder: Callable[[Smart], Captioner], beam_size: int
-) -> None:
+def test_both_torch_decoders_find_the_beams_of_our_search(decoder, beam_size):
     model = tiny_smart()
     visual = ragged(beam_size)
     found = search_to_the_end(decoder(model), visual, beam_size, MAX_WORDS)
@@ -37,14 +32,14 @@ def test_both_torch_decoders_find_the_beams_of_our_search(
     torch.testing.assert_close(found.attention.sum(-1), torch.ones_like(found.attention[..., 0]), atol=1e-5, rtol=0)
 
 
-def test_agreement_counts_captions_that_differ() -> None:
+def test_agreement_counts_captions_that_differ():
     model = tiny_smart()
     inputs = [ragged(seed, batch=1) for seed in range(3)]
 
-    def right(visual: Visual) -> Hypotheses:
+    def right(visual):
         return search_to_the_end(PublishedStyle(model), visual, 5, MAX_WORDS)
 
-    def wrong(visual: Visual) -> Hypotheses:
+    def wrong(visual):
         found = search_to_the_end(model, visual, 5, MAX_WORDS)
         return found._replace(words=found.words + 4)
 
@@ -52,8 +47,3 @@ def test_agreement_counts_captions_that_differ() -> None:
     assert found["captions"] == 3
     assert found["published_style"] == {"same_captions": 3, "largest_log_probability_difference": 0.0}
     assert found["wrong"]["same_captions"] == 0
-
-
-def test_batches_are_timed_by_variant() -> None:
-    taken = over_batches({"nothing": lambda given: None}, {1: 2, 2: 1})
-    assert {batch: times["calls"] for batch, times in taken["nothing"].items()} == {"1": 2, "2": 1}

@@ -1,7 +1,5 @@
 """Generated data is a data set that training reads."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,13 +14,13 @@ SIZE = DataSize(images=23, words=40, tokens=7, token_width=12)
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, DataConfig]:
+def data(tmp_path, monkeypatch):
     monkeypatch.setattr(generated_data, "_SHARD_IMAGES", 10)
     monkeypatch.setattr(generated_data, "_DISTINCT_PHOTOGRAPHS", 3)
     return tmp_path, DataConfig(**write_data(tmp_path, SIZE, seed=1, photographs=True))
 
 
-def test_captions_have_six_to_seventeen_words_of_the_vocabulary(data: tuple[Path, DataConfig]) -> None:
+def test_captions_have_six_to_seventeen_words_of_the_vocabulary(data):
     dataset = open_dataset(data[1], data[0])
     images = dataset.split("train")
     captions = [RULES["spacy"].words(caption) for image in images for caption in dataset.captions[image]]
@@ -33,7 +31,7 @@ def test_captions_have_six_to_seventeen_words_of_the_vocabulary(data: tuple[Path
     assert counts[0][counts[1].argmax()] in ("w0", "w1", "w2")  # Zipf's law
 
 
-def test_every_image_has_features_and_a_photograph(data: tuple[Path, DataConfig]) -> None:
+def test_every_image_has_features_and_a_photograph(data):
     dataset, store = open_dataset(data[1], data[0]), FeatureStore(data[0] / STORE)
     images = [*dataset.split("train"), *dataset.split("dev")]
     for image in images:

@@ -7,9 +7,7 @@ from benchmarks import gpu
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_the_command_says_so_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_gpu_the_command_says_so_in_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["gpu"])
     assert gpu.main() != 0
     error = capsys.readouterr().err
@@ -18,7 +16,7 @@ def test_without_a_gpu_the_command_says_so_in_one_sentence(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_an_engine_that_is_not_there_has_its_reason_in_the_table() -> None:
+def test_an_engine_that_is_not_there_has_its_reason_in_the_table():
     rows = gpu.engine_rows(rounds=1)
     assert set(rows) == {f"caption, {name}" for name in gpu.ENGINES}
     assert all(row.startswith("not available: ") for row in rows.values())

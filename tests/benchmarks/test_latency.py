@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from tests.tiny_model import tiny_trained
 
 @pytest.mark.long
 def test_latency_of_a_bundle_and_of_torch_is_reported_with_hardware_and_versions(
-    tiny_bundle: Path, tiny_checkpoint: Path, tmp_path: Path
-) -> None:
+    tiny_bundle, tiny_checkpoint, tmp_path
+):
     output = tmp_path / "latency.json"
     command = [sys.executable, "-m", "benchmarks.latency", "--bundle", str(tiny_bundle), "--rounds", "1"]
     subprocess.run([*command, "--checkpoint", str(tiny_checkpoint), "--json", str(output)], check=True)
@@ -26,17 +25,13 @@ def test_latency_of_a_bundle_and_of_torch_is_reported_with_hardware_and_versions
 
 
 @pytest.mark.parametrize("size", ["640", "0x480", "640x480x3", "axb"])
-def test_a_malformed_size_is_a_usage_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], size: str
-) -> None:
+def test_a_malformed_size_is_a_usage_error(monkeypatch, capsys, size):
     monkeypatch.setattr(sys, "argv", ["latency", "--size", size])
     assert main() == 2
     assert "is not a size like 640x480" in capsys.readouterr().err
 
 
-def test_a_checkpoint_without_a_backbone_is_refused_in_a_sentence(
-    tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_checkpoint_without_a_backbone_is_refused_in_a_sentence(tiny_bundle, tmp_path, monkeypatch, capsys):
     trained = tiny_trained()
     trained.backbone = None
     trained.save(tmp_path / "best.safetensors")

@@ -1,7 +1,5 @@
 """The node benchmark measures real processes."""
 
-from pathlib import Path
-
 import cv2
 import pytest
 
@@ -11,7 +9,7 @@ pytestmark = pytest.mark.needs_ros
 
 
 @pytest.mark.long
-def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle: Path, tmp_path: Path) -> None:
+def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle, tmp_path):
     from benchmarks.node import Settings, measure_node, measure_plain_node
 
     for number, frame in enumerate(golden_frames(2, 64, 48)):
@@ -28,7 +26,7 @@ def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle: Path,
     assert plain["latency_ms"]["median"] > 0
 
 
-def test_images_without_a_caption_are_counted_by_the_gaps_between_the_stamps() -> None:
+def test_images_without_a_caption_are_counted_by_the_gaps_between_the_stamps():
     from benchmarks.node import images_between
 
     assert images_between([1.0, 1.1, 1.2], rate_hz=10.0) == 0

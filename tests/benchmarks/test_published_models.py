@@ -1,7 +1,6 @@
 """The benchmark of published models saves models that the importer reads."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,15 +18,13 @@ from tests.published_captioners import FRAME, TINY
         ("vit-gpt2", "vision-encoder-decoder", "ViTImageProcessor"),
     ],
 )
-def test_every_caption_has_the_same_beams_and_number_of_words(
-    name: str, form: str, processor: str, tmp_path: Path
-) -> None:
+def test_every_caption_has_the_same_beams_and_number_of_words(name, form, processor, tmp_path):
     write_model(Published(form, TINY[name], processor, FRAME), tmp_path)
     trained = read_transformers_model(form, str(tmp_path), None, SearchChoices(prompt=""))
     assert (trained.search.beam_size, trained.search.min_words, trained.search.max_words) == (BEAMS, WORDS, WORDS)
 
 
-def test_an_unknown_model_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_model_is_a_usage_error(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["published_models", "--only", "florence"])
     assert published_models.main() == 2
     assert "'florence' is none of git-base" in capsys.readouterr().err

@@ -1,16 +1,12 @@
 """The benchmark of the page measures a captioner with real browsers' requests and without."""
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 
 @pytest.mark.long
-def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(
-    tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(tiny_bundle, monkeypatch):
     from benchmarks import serve
     from benchmarks.page_browsers import Load
     from smart_caption_ros.captioning import Captioner

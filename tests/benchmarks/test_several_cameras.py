@@ -1,7 +1,5 @@
 """The benchmark of several cameras measures real processes."""
 
-from pathlib import Path
-
 import pytest
 
 from smart_caption_ros.measuring.agreement import golden_frames
@@ -10,9 +8,7 @@ pytestmark = pytest.mark.needs_ros
 
 
 @pytest.mark.long
-def test_memory_and_processor_time_of_a_node_with_two_cameras_are_measured(
-    tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_and_processor_time_of_a_node_with_two_cameras_are_measured(tiny_bundle, monkeypatch):
     from benchmarks import several_cameras
 
     monkeypatch.setattr(several_cameras, "WARM_UP_S", 0.0)
@@ -23,10 +19,10 @@ def test_memory_and_processor_time_of_a_node_with_two_cameras_are_measured(
     assert found["cpu_ms_per_caption"] > 0
 
 
-def test_the_second_camera_costs_the_median_difference_between_the_rounds() -> None:
+def test_the_second_camera_costs_the_median_difference_between_the_rounds():
     from benchmarks.several_cameras import second_camera_mb
 
-    def runs(*resident_mb: float) -> list[dict[str, float]]:
+    def runs(*resident_mb):
         return [dict.fromkeys(("resident_mb", "private_mb", "shared_mb", "shared_memory_mb"), mb) for mb in resident_mb]
 
     found = second_camera_mb({"one camera": runs(100, 110, 90), "two cameras": runs(120, 200, 115)})

@@ -1,7 +1,6 @@
 """The soak runs the real caption node, passes, and finds a node that dies."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,11 @@ pytestmark = pytest.mark.needs_ros
 
 
 @pytest.fixture
-def node(tiny_bundle: Path) -> NodeSettings:
+def node(tiny_bundle):
     return NodeSettings(tiny_bundle, engine="onnxruntime-cpu", threads=1)
 
 
-def short_soak(node: NodeSettings, seconds: float, compressed: bool = False) -> Soak:
+def short_soak(node, seconds, compressed=False):
     """Small images, half of them bad; if every other image leaked, the limit of the memory would be exceeded."""
     return Soak(
         node,
@@ -36,7 +35,7 @@ def short_soak(node: NodeSettings, seconds: float, compressed: bool = False) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("compressed", [False, True])
-def test_the_node_passes_a_short_soak(node: NodeSettings, compressed: bool, tmp_path: Path) -> None:
+def test_the_node_passes_a_short_soak(node, compressed, tmp_path):
     result = run_soak(short_soak(node, 6.0, compressed), tmp_path)
     # On a busy machine the run is too short for a slope.
     assert [problem for problem in result["problems"] if "memory" not in problem] == []
@@ -48,7 +47,7 @@ def test_the_node_passes_a_short_soak(node: NodeSettings, compressed: bool, tmp_
 
 
 @pytest.mark.long
-def test_a_node_that_dies_fails_the_soak(node: NodeSettings, tmp_path: Path) -> None:
+def test_a_node_that_dies_fails_the_soak(node, tmp_path):
     dying = replace(node, module="tests.benchmarks.node_soak.dying_node")
     result = run_soak(short_soak(dying, 60.0), tmp_path)
     assert result["seconds"] < 60.0
@@ -56,7 +55,7 @@ def test_a_node_that_dies_fails_the_soak(node: NodeSettings, tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_lifecycle_cycles_do_not_grow_the_memory(node: NodeSettings, tmp_path: Path) -> None:
+def test_lifecycle_cycles_do_not_grow_the_memory(node, tmp_path):
     result = run_cycles(node, cycles=6, warm_up=3, folder=tmp_path)
     assert result["problems"] == []
     assert result["resident_mb_after_cleanup"]["last"] > 0

@@ -1,7 +1,5 @@
 """The picture in docs/architecture.md, drawn from the imports: `python -m tests.packaging.architecture` writes it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
@@ -14,13 +12,10 @@ ROOMS_DRAWN = ("training", "smart_caption_ros")
 """Packages whose rooms are drawn; the others are one box each."""
 PICTURE = re.compile(r"(?<=```mermaid\n).*?(?=```)", re.DOTALL)
 
-Box = tuple[str, str]
-"""Package and room. A module in no room is in the box "commands", in "base" if it imports no room, or in its own."""
-
 
 @cache
-def box_of(package: str, name: str) -> Box | None:
-    """Return the box of a module or folder of a package; None for what is no file of it."""
+def box_of(package, name):
+    """Return the box of a module or folder; outside the rooms: "commands", "base" if it imports no room, or its own."""
     if package not in ROOMS_DRAWN:
         return package, package
     path = ROOT / package / name
@@ -35,9 +30,9 @@ def box_of(package: str, name: str) -> Box | None:
     return package, name if any((ROOT / package / room).is_dir() for room in imported) else "base"
 
 
-def arrows() -> dict[Box, set[Box]]:
+def arrows():
     """Return the boxes that each box imports."""
-    found: dict[Box, set[Box]] = {}
+    found = {}
     for package in PACKAGES:
         for file, imported in imports_of(package):
             (_, name, *_), (other, _, inside) = Path(file).with_suffix("").parts, imported.partition(".")
@@ -49,12 +44,12 @@ def arrows() -> dict[Box, set[Box]]:
     return found
 
 
-def picture() -> str:
+def picture():
     """Return the picture as Mermaid's text, without arrows that follow from others: A -> C where A -> B -> C."""
     imports = arrows()
 
-    def reached(box: Box) -> set[Box]:
-        seen: set[Box] = set()
+    def reached(box):
+        seen = set()
         left = [box]
         while left:
             new = imports[left.pop()] - seen

@@ -4,21 +4,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
 
 @pytest.fixture(scope="session")
-def run() -> Run:
+def run():
     """Runs a command with no checkout on its Python path; a failure shows what the command printed."""
 
-    def run_command(*command: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run_command(*command, check=True, **environment):
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
             list(map(str, command)), capture_output=True, text=True, env=inherited | environment, cwd="/"
@@ -31,13 +28,13 @@ def run() -> Run:
 
 
 @pytest.fixture
-def source_tree(tmp_path: Path) -> Path:
+def source_tree(tmp_path):
     """A fresh copy of the checkout's files: a build leaves nothing behind and finds nothing left."""
     return copy_checkout(tmp_path / "source")
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
+def wheel(tmp_path_factory, run):
     """The wheel that `make` has built from the checkout's sources as they are, else one built from a fresh copy.
 
     It holds the messages if the interpreter has ROS.
@@ -52,7 +49,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     return built
 
 
-def wheel_of_make() -> Path | None:
+def wheel_of_make():
     """The wheel in `build/wheel`; None if it is not of this interpreter, or older than a file that goes into it."""
     tag = f"-cp{sys.version_info.major}{sys.version_info.minor}-"
     wheels = [path for path in (ROOT / "build" / "wheel").glob("*.whl") if tag in path.name]
@@ -65,6 +62,6 @@ def wheel_of_make() -> Path | None:
     return wheels[0] if wheels[0].stat().st_mtime > newest else None
 
 
-def copy_checkout(to: Path) -> Path:
+def copy_checkout(to):
     made = (".*", "__pycache__", "*.egg-info", "build", "demo_output", "dist", "install", "log", "runs")
     return Path(shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*made)))

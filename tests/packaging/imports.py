@@ -1,21 +1,20 @@
 """Reads the imports of files without running them."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def imports_of(folder: str, *, run: bool = False) -> Iterator[tuple[str, str]]:
+def imports_of(folder, *, run=False):
     """File and dotted module of every import under the folder, or of those alone that are run."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         yield from ((str(path.relative_to(ROOT)), module) for module in imports_of_file(path, run=run))
 
 
 @cache
-def imports_of_file(path: Path, *, run: bool = False) -> tuple[str, ...]:
+def imports_of_file(path, *, run=False):
     """Dotted module of every import, wherever in the file it stands, or of those alone that are run.
 
     An import under `if TYPE_CHECKING:` is not run. `from package import module` imports the module alone, because the
@@ -28,7 +27,7 @@ def imports_of_file(path: Path, *, run: bool = False) -> tuple[str, ...]:
         if run and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    found: list[str] = []
+    found = []
     for node in ast.walk(tree):
         if id(node) in for_types:
             continue

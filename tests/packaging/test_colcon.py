@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import Run
-
 COLCON = shutil.which("colcon", path=os.pathsep.join([str(Path(sys.prefix) / "bin"), os.environ.get("PATH", "")]))
 
 
 @pytest.mark.long
 @pytest.mark.needs_ros
 @pytest.mark.skipif(COLCON is None, reason="needs colcon on the PATH (pip install colcon-common-extensions)")
-def test_colcon_builds_and_tests_package_messages_and_commands(tmp_path: Path, source_tree: Path, run: Run) -> None:
+def test_colcon_builds_and_tests_package_messages_and_commands(tmp_path, source_tree, run):
     sourced = [prefix for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
     prefixes = os.pathsep.join([*sourced, sys.prefix])
     environment = {

@@ -1,19 +1,16 @@
 """The images can be built from what is sent to the build, and their services start commands that exist."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted(ROOT.glob("docker/Dockerfile*"))
-SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8"))["services"]
+SERVICES = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8"))["services"]
 ALLOWED = [
     line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
 ]
@@ -21,7 +18,7 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
-def test_copied_files_exist_and_are_sent_to_the_build(path: Path) -> None:
+def test_copied_files_exist_and_are_sent_to_the_build(path):
     text = re.sub(r"\\\n\s*", " ", path.read_text(encoding="utf-8"))
     copied = [line.split()[1:-1] for line in text.splitlines() if line.startswith("COPY ") and "--from=" not in line]
     assert copied
@@ -30,7 +27,7 @@ def test_copied_files_exist_and_are_sent_to_the_build(path: Path) -> None:
         assert source == "." or source in ALLOWED or Path(source).parts[0] in ALLOWED, f"{source} is not sent"
 
 
-def test_the_services_of_compose_build_files_and_start_commands_that_exist() -> None:
+def test_the_services_of_compose_build_files_and_start_commands_that_exist():
     commands = re.findall(r"^(smart-caption[\w-]*) = ", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     for name, service in SERVICES.items():
         assert service["command"][0] in commands
@@ -40,7 +37,7 @@ def test_the_services_of_compose_build_files_and_start_commands_that_exist() -> 
 
 
 @pytest.mark.needs_ros
-def test_the_health_check_says_what_the_node_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_health_check_says_what_the_node_reports(monkeypatch):
     rclpy = pytest.importorskip("rclpy", reason="needs ROS 2")
     from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
     from rclpy.context import Context
@@ -62,7 +59,7 @@ def test_the_health_check_says_what_the_node_reports(monkeypatch: pytest.MonkeyP
     ended = threading.Event()
     status = DiagnosticStatus(name="left/caption_node: captions", message="captioning")
 
-    def report() -> None:
+    def report():
         while not ended.wait(0.05):
             publisher.publish(DiagnosticArray(status=[status]))
 

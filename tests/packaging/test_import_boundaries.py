@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -27,7 +26,7 @@ ROS = {
     "vision_msgs",
 }
 TORCH = {"torch", "torchvision"}
-MAY_IMPORT: dict[str, set[str]] = {
+MAY_IMPORT = {
     "smart_caption_ros": set(),
     "training": {"smart_caption_ros"},
     "export": {"smart_caption_ros", "training"},
@@ -65,7 +64,7 @@ ROBOT_TESTS = sorted(path.name for path in (ROOT / "tests").iterdir() if path.na
 WORKSTATION_FIXTURES = ("tiny_checkpoint", "exported_bundle")
 
 
-def modules() -> dict[str, str]:
+def modules():
     """Dotted name of every source module -> its file."""
     found = {}
     for folder in MAY_IMPORT:
@@ -76,7 +75,7 @@ def modules() -> dict[str, str]:
     return found
 
 
-def arrows() -> Iterator[tuple[str, str]]:
+def arrows():
     """Module and imported module, of this repository's own, wherever in a file the import stands, if it is run."""
     known = modules()
     names = {file: name for name, file in known.items()}
@@ -86,7 +85,7 @@ def arrows() -> Iterator[tuple[str, str]]:
                 yield names[file], imported
 
 
-def users_of(folder: str, modules: set[str]) -> set[tuple[str, str]]:
+def users_of(folder, modules):
     """Imports under the folder of these modules or of anything inside them."""
     return {
         (path, name)
@@ -96,15 +95,15 @@ def users_of(folder: str, modules: set[str]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
-def test_a_package_imports_only_the_packages_that_it_may(package: str) -> None:
+def test_a_package_imports_only_the_packages_that_it_may(package):
     assert not users_of(package, MAY_IMPORT.keys() - MAY_IMPORT[package] - {package})
 
 
-def test_the_robot_side_never_names_torch() -> None:
+def test_the_robot_side_never_names_torch():
     assert not users_of("smart_caption_ros", TORCH)
 
 
-def test_ros_is_imported_in_the_nodes_alone() -> None:
+def test_ros_is_imported_in_the_nodes_alone():
     users = {path for folder in MAY_IMPORT.keys() - {"benchmarks"} for path, _ in users_of(folder, ROS)}
     inside = {path for path in users if path.startswith("smart_caption_ros/nodes/")}
     assert inside, "the nodes use ROS, so this test sees what it looks for"
@@ -115,10 +114,10 @@ def test_ros_is_imported_in_the_nodes_alone() -> None:
     ("package", "rooms", "base"),
     [("smart_caption_ros", ROBOT_ROOMS, ROBOT_BASE), ("training", TRAINING_ROOMS, TRAINING_BASE)],
 )
-def test_a_room_imports_no_room_above_it(package: str, rooms: tuple[str, ...], base: tuple[str, ...]) -> None:
+def test_a_room_imports_no_room_above_it(package, rooms, base):
     assert all((ROOT / package / room).exists() or (ROOT / package / f"{room}.py").exists() for room in (*rooms, *base))
 
-    def floor(room: str) -> int:
+    def floor(room):
         """Higher numbers stand lower; a module in no list is a command, which stands above all rooms."""
         return len(rooms) if room in base else rooms.index(room) if room in rooms else -1
 
@@ -130,8 +129,8 @@ def test_a_room_imports_no_room_above_it(package: str, rooms: tuple[str, ...], b
     assert not upwards
 
 
-def test_no_module_takes_part_in_a_circle_of_imports() -> None:
-    graph: dict[str, set[str]] = {name: set() for name in modules()}
+def test_no_module_takes_part_in_a_circle_of_imports():
+    graph = {name: set() for name in modules()}
     for module, imported in arrows():
         graph[module].add(imported)
     # Peel off modules that import nothing that is left; what cannot be peeled off is on or above a circle.
@@ -141,7 +140,7 @@ def test_no_module_takes_part_in_a_circle_of_imports() -> None:
     assert not {name: sorted(targets & left.keys()) for name, targets in left.items()}
 
 
-def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy() -> None:
+def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy():
     """In one process, from the bottom floor up."""
     rooms = [
         room for room in (*ROBOT_BASE, *reversed(ROBOT_ROOMS)) if room not in ("nodes", "caption_messages", "fleet")
@@ -157,10 +156,10 @@ def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy() -> None:
 
 
 @pytest.mark.parametrize("folder", ROBOT_TESTS)
-def test_the_robot_sides_tests_need_neither_torch_nor_the_workstation(folder: str) -> None:
+def test_the_robot_sides_tests_need_neither_torch_nor_the_workstation(folder):
     workstation = TORCH | MAY_IMPORT.keys() - {"smart_caption_ros"}
     left = {file: [file] for file, _ in imports_of(f"tests/{folder}")}
-    seen: set[str] = set()
+    seen = set()
     while left:
         file, chain = left.popitem()
         seen.add(file)

@@ -12,14 +12,14 @@ MESSAGES = sorted(ROOT.glob("msg/*.msg"))
 SERVICES = sorted(ROOT.glob("srv/*.srv"))
 
 
-def fields_of(path: Path) -> list[list[str]]:
+def fields_of(path):
     """The names of the fields, in order; one list for a message, two for a service."""
     pattern = re.compile(r"^[\w/\[\]]+ +(\w+)(?!\w|=)", re.MULTILINE)
     return [pattern.findall(part) for part in path.read_text().split("---\n")]
 
 
 @pytest.mark.parametrize("path", MESSAGES, ids=lambda path: path.name)
-def test_a_message_can_be_read_without_ros(path: Path) -> None:
+def test_a_message_can_be_read_without_ros(path):
     name = f"smart_caption_ros/msg/{path.stem}"
     _, fields = get_types_from_msg(path.read_text(), name)[name]
     assert [[field for field, _ in fields]] == fields_of(path)
@@ -27,7 +27,7 @@ def test_a_message_can_be_read_without_ros(path: Path) -> None:
 
 @pytest.mark.needs_ros
 @pytest.mark.parametrize("path", [*MESSAGES, *SERVICES], ids=lambda path: path.name)
-def test_the_built_interface_is_that_of_the_checkout(path: Path) -> None:
+def test_the_built_interface_is_that_of_the_checkout(path):
     """Fails too where the installed package is older than the checkout: `make test` builds it anew."""
     built = getattr(importlib.import_module(f"smart_caption_ros.{path.suffix[1:]}"), path.stem)
     parts = [built] if path.suffix == ".msg" else [built.Request, built.Response]

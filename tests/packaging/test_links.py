@@ -12,14 +12,14 @@ PACKAGES = ("training", "export", "recipes", "benchmarks", "smart_caption_ros", 
 """Our own, of the modules that commands name."""
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """The anchors that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
+def test_links_of_a_page_lead_to_files_and_headings(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if re.match(r"https?:|mailto:", target):
             continue
@@ -30,7 +30,7 @@ def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_modules_that_commands_run_exist(page: Path) -> None:
+def test_the_modules_that_commands_run_exist(page):
     for module in set(re.findall(r"python -m ([\w.]+)", page.read_text(encoding="utf-8"))):
         if module.split(".")[0] in PACKAGES:
             path = ROOT.joinpath(*module.split("."))

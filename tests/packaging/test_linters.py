@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import Run
-
 AMENT_FLAKE8 = Path(sys.prefix, "bin", "ament_flake8")
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not AMENT_FLAKE8.exists(), reason="needs ament_flake8: the test extra")
-def test_what_colcon_installs_passes_ament_flake8_and_a_fault_does_not(source_tree: Path, run: Run) -> None:
+def test_what_colcon_installs_passes_ament_flake8_and_a_fault_does_not(source_tree, run):
     lint = f"cd {source_tree} && exec {AMENT_FLAKE8} --config cmake/flake8.ini"
     checked = run("/bin/sh", "-c", lint)
     assert "smart_caption_ros/captioning/captioner.py" in checked.stdout

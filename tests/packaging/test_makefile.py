@@ -2,11 +2,10 @@
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT, Run
+from tests.packaging.conftest import ROOT
 
 STAMPS = (".ros", ".package", ".demo", ".test")
 FOLDERS = ("smart_caption_ros", "launch", "config", "msg", "srv", "cmake", "scripts", "requirements")
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
+def made(tmp_path):
     """A checkout whose virtual environment is up to date: its Makefile, and empty files in place of the others."""
     files = [*ROOT.glob("*.*"), ROOT / "Makefile", *(path for name in FOLDERS for path in (ROOT / name).rglob("*.*"))]
     for file in files:
@@ -34,17 +33,17 @@ def made(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def would_make(tree: Path, target: str, run: Run) -> list[str]:
+def would_make(tree, target, run):
     """The commands that `make` would run, without running them."""
     return run("make", "--no-print-directory", "-C", tree, "--just-print", target, **DEFAULTS).stdout.splitlines()
 
 
-def test_a_second_call_starts_at_once(made: Path, run: Run) -> None:
+def test_a_second_call_starts_at_once(made, run):
     assert would_make(made, "test", run) == [".venv/bin/python -m pytest --numprocesses auto "]
 
 
 @pytest.mark.parametrize("changed", ["msg/Caption.msg", "smart_caption_ros/__init__.py", "setup.py"])
-def test_a_changed_source_builds_the_package_again_and_nothing_else(changed: str, made: Path, run: Run) -> None:
+def test_a_changed_source_builds_the_package_again_and_nothing_else(changed, made, run):
     os.utime(made / changed, (3_000, 3_000))
     commands = would_make(made, "test", run)
     assert [line.split()[-2:] for line in commands if "-m pip wheel" in line] == [["build/wheel", "."]]
@@ -53,14 +52,14 @@ def test_a_changed_source_builds_the_package_again_and_nothing_else(changed: str
 
 
 @pytest.mark.parametrize("changed", ["requirements/ros-jazzy.txt", "requirements/constraints.txt"])
-def test_a_changed_pin_makes_a_new_environment(changed: str, made: Path, run: Run) -> None:
+def test_a_changed_pin_makes_a_new_environment(changed, made, run):
     os.utime(made / changed, (3_000, 3_000))
     commands = "\n".join(would_make(made, "test", run))
     assert "-m venv --clear .venv" in commands
     assert "smart_caption_ros[demo,fleet,test,training]" in commands
 
 
-def test_the_demo_installs_no_torch(made: Path, run: Run) -> None:
+def test_the_demo_installs_no_torch(made, run):
     shutil.rmtree(made / ".venv")
     commands = "\n".join(would_make(made, "demo", run))
     assert "smart_caption_ros[demo]'" in commands

@@ -29,23 +29,23 @@ MODULES = {
 ROS_MODULES = {"tf2_ros_py": "tf2_ros"}
 
 
-def modules(requirements: list[str]) -> set[str]:
+def modules(requirements):
     names = (canonicalize_name(Requirement(requirement).name) for requirement in requirements)
     return {MODULES.get(name, name.replace("-", "_")) for name in names}
 
 
-def foreign_imports(folder: str) -> set[tuple[str, str]]:
+def foreign_imports(folder):
     """File and top-level module of every import of somebody else's code."""
     own = {"smart_caption_ros", "training", "export", "recipes", *sys.stdlib_module_names}
     return {(path, module.split(".")[0]) for path, module in imports_of(folder) if module.split(".")[0] not in own}
 
 
-def ros_dependencies() -> set[str]:
+def ros_dependencies():
     names = (str(tag.text) for tag in PACKAGE_XML if tag.tag in ("depend", "exec_depend"))
     return {ROS_MODULES.get(name, name) for name in names}
 
 
-def test_version_is_the_same_everywhere() -> None:
+def test_version_is_the_same_everywhere():
     newest = re.search(r"^(\d+\.\d+\.\d+)\n-+$", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
     assert newest is not None
     versions = {
@@ -57,7 +57,7 @@ def test_version_is_the_same_everywhere() -> None:
     assert len(set(versions.values())) == 1, versions
 
 
-def test_the_licence_of_the_weights_names_every_source_whose_use_is_restricted() -> None:
+def test_the_licence_of_the_weights_names_every_source_whose_use_is_restricted():
     text = (ROOT / "smart_caption_ros" / "bundles" / "LICENSE").read_text()
     restricted = [source for source in Bundle.load().manifest["trained_on"] if "research" in source["terms"]]
     for source in restricted:
@@ -66,7 +66,7 @@ def test_the_licence_of_the_weights_names_every_source_whose_use_is_restricted()
         assert not [name for name in names if name not in text]
 
 
-def test_robot_side_imports_only_what_it_declares() -> None:
+def test_robot_side_imports_only_what_it_declares():
     declared = modules(PROJECT["dependencies"])
     declared |= set().union(*(modules(EXTRAS[name]) for name in ("bags", "demo", "fleet", "serve", "tensorrt")))
     declared |= ros_dependencies()
@@ -74,18 +74,18 @@ def test_robot_side_imports_only_what_it_declares() -> None:
 
 
 @pytest.mark.parametrize("folder", ["training", "export", "recipes"])
-def test_workstation_imports_only_what_it_declares(folder: str) -> None:
+def test_workstation_imports_only_what_it_declares(folder):
     declared = modules(PROJECT["dependencies"])
     declared |= set().union(*(modules(EXTRAS[name]) for name in ("training", "attribution", "metrics", "backbones")))
     assert not {(path, module) for path, module in foreign_imports(folder) if module not in declared}
 
 
-def test_launch_files_import_only_what_package_xml_declares() -> None:
+def test_launch_files_import_only_what_package_xml_declares():
     known = ros_dependencies() | {"rosbag2_py"}  # this one is used where it is installed
     assert not {(path, module) for path, module in foreign_imports("launch") if module not in known}
 
 
-def test_every_dependency_has_a_pin_that_its_range_allows() -> None:
+def test_every_dependency_has_a_pin_that_its_range_allows():
     lines = (ROOT / "requirements" / "constraints.txt").read_text().splitlines()
     pins = dict(line.split("==") for line in lines if "==" in line)
     versions = {canonicalize_name(name): version for name, version in pins.items()}

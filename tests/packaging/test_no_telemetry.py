@@ -1,13 +1,10 @@
 """Nothing that this package starts reports to anybody: no file in the home folder, no look-up of a server."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +22,7 @@ ENTRANCES = {
     "entrance",
     [pytest.param(name, marks=[pytest.mark.long] if name != "the command line" else []) for name in ENTRANCES],
 )
-def test_nothing_is_written_to_the_home_folder_and_no_server_is_looked_up(tmp_path: Path, entrance: str) -> None:
+def test_nothing_is_written_to_the_home_folder_and_no_server_is_looked_up(tmp_path, entrance):
     home, log = tmp_path / "home", tmp_path / "connections.log"
     home.mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}

@@ -2,15 +2,12 @@
 
 import sys
 import tarfile
-from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import Run
-
 
 @pytest.mark.long
-def test_source_distribution_holds_all_that_a_build_reads(source_tree: Path, tmp_path: Path, run: Run) -> None:
+def test_source_distribution_holds_all_that_a_build_reads(source_tree, tmp_path, run):
     build = f"import os; os.chdir({str(source_tree)!r}); import setuptools.build_meta as b; b.build_sdist(os.pardir)"
     run(sys.executable, "-c", build)
     (made,) = tmp_path.glob("*.tar.gz")

@@ -1,7 +1,5 @@
 """The systemd unit fits the node: its notifications, its times and its variables."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -15,9 +13,9 @@ UNIT = ROOT / "config" / "systemd" / "smart-caption.service"
 ENVIRONMENT = ROOT / "config" / "systemd" / "environment"
 
 
-def service() -> dict[str, str]:
+def service():
     parser = ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",), strict=True)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read_string(UNIT.read_text(encoding="utf-8"))
     return dict(parser["Service"])
 
@@ -25,13 +23,13 @@ def service() -> dict[str, str]:
 SERVICE = service()
 
 
-def test_the_example_of_the_environment_sets_every_variable_of_the_command() -> None:
+def test_the_example_of_the_environment_sets_every_variable_of_the_command():
     names = re.findall(r"^(\w+)=", ENVIRONMENT.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(re.findall(r"\$\$\{(\w+)\}", SERVICE["ExecStart"])) <= set(names)
     assert SERVICE["EnvironmentFile"].endswith(f"/{ENVIRONMENT.name}")
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
-def test_systemd_finds_no_fault() -> None:
+def test_systemd_finds_no_fault():
     verified = subprocess.run(["systemd-analyze", "verify", UNIT], capture_output=True, text=True, timeout=60)
     assert (verified.returncode, verified.stderr) == (0, "")

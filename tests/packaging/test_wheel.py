@@ -8,25 +8,23 @@ from pathlib import Path, PurePosixPath
 import pytest
 import tomllib
 
-from tests.packaging.conftest import Run
-
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 @pytest.fixture(scope="session")
-def names(wheel: Path) -> set[str]:
+def names(wheel):
     return set(zipfile.ZipFile(wheel).namelist())
 
 
 @pytest.fixture(scope="session")
-def prefix(names: set[str]) -> set[str]:
+def prefix(names):
     """The files that go into the prefix, relative to it."""
     parts = (PurePosixPath(name).parts for name in names)
     return {"/".join(part[2:]) for part in parts if part[0].endswith(".data") and part[1] == "data"}
 
 
-def test_wheel_holds_every_module_of_the_robot_side_and_nothing_else(names: set[str]) -> None:
+def test_wheel_holds_every_module_of_the_robot_side_and_nothing_else(names):
     ours = {str(path.relative_to(ROOT)) for path in ROOT.glob("smart_caption_ros/**/*.py")}
     generated = ("smart_caption_ros/msg/", "smart_caption_ros/srv/")
     in_prefix = {name for name in names if ".data/" in name}
@@ -35,14 +33,14 @@ def test_wheel_holds_every_module_of_the_robot_side_and_nothing_else(names: set[
 
 
 @pytest.mark.parametrize("pattern", PROJECT["tool"]["setuptools"]["package-data"]["smart_caption_ros"])
-def test_wheel_holds_the_data_files(names: set[str], pattern: str) -> None:
+def test_wheel_holds_the_data_files(names, pattern):
     files = {str(path.relative_to(ROOT)) for path in ROOT.glob(f"smart_caption_ros/{pattern}") if path.is_file()}
     assert files
     assert {file for file in files if "__pycache__" not in file} <= names
 
 
 @pytest.mark.needs_ros
-def test_wheel_holds_the_messages_and_their_libraries(names: set[str], prefix: set[str]) -> None:
+def test_wheel_holds_the_messages_and_their_libraries(names, prefix):
     for path in ROOT.glob("[ms][sr][gv]/*.[ms][sr][gv]"):
         assert f"share/smart_caption_ros/{path.relative_to(ROOT)}" in prefix
     assert "smart_caption_ros/msg/_caption.py" in names
@@ -52,7 +50,7 @@ def test_wheel_holds_the_messages_and_their_libraries(names: set[str], prefix: s
 
 
 @pytest.mark.needs_ros
-def test_wheel_holds_what_ros_tools_look_for(prefix: set[str]) -> None:
+def test_wheel_holds_what_ros_tools_look_for(prefix):
     share = {
         str(path.relative_to(ROOT))
         for folder in ("launch", "config")
@@ -68,14 +66,14 @@ def test_wheel_holds_what_ros_tools_look_for(prefix: set[str]) -> None:
 
 
 @pytest.mark.needs_ros
-def test_cmake_files_name_no_folder_of_the_machine_that_built_them(wheel: Path, names: set[str]) -> None:
+def test_cmake_files_name_no_folder_of_the_machine_that_built_them(wheel, names):
     archive = zipfile.ZipFile(wheel)
     for name in sorted(name for name in names if name.endswith(".cmake")):
         assert sys.prefix not in archive.read(name).decode(), name
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
+def installed(wheel, tmp_path_factory, run):
     """A virtual environment with the wheel alone."""
     folder = tmp_path_factory.mktemp("installed")
     run(sys.executable, "-m", "venv", "--without-pip", folder)
@@ -88,7 +86,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory, run: Run) -
 @pytest.mark.parametrize(
     ("node", "command"), [("caption_node", "smart-caption-node"), ("camera_node", "smart-caption-camera")]
 )
-def test_installed_node_runs_the_command_of_its_own_prefix(node: str, command: str, installed: Path, run: Run) -> None:
+def test_installed_node_runs_the_command_of_its_own_prefix(node, command, installed, run):
     started = installed / "lib" / "smart_caption_ros" / node
     assert started.stat().st_mode & stat.S_IXUSR
     real = installed / "bin" / command

@@ -7,20 +7,18 @@ from pathlib import Path
 import pytest
 import setuptools
 
-from tests.packaging.conftest import Run
-
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def python(tmp_path: Path, run: Run) -> Path:
+def python(tmp_path, run):
     """The interpreter of a virtual environment with nothing in it."""
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
     return tmp_path / "venv" / "bin" / "python"
 
 
 @pytest.fixture
-def build_tools(tmp_path: Path) -> Path:
+def build_tools(tmp_path):
     """A folder with setuptools alone: this interpreter's site-packages would bring ROS along."""
     folder = tmp_path / "tools"
     folder.mkdir()
@@ -31,9 +29,7 @@ def build_tools(tmp_path: Path) -> Path:
     return folder
 
 
-def test_install_without_ros_warns_and_leaves_out_the_messages(
-    python: Path, build_tools: Path, source_tree: Path, run: Run
-) -> None:
+def test_install_without_ros_warns_and_leaves_out_the_messages(python, build_tools, source_tree, run):
     pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps")
     build = ("--verbose", "--no-build-isolation", source_tree)
     done = run(*pip, *build, PYTHONPATH=str(build_tools), AMENT_PREFIX_PATH="")

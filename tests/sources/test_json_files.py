@@ -1,10 +1,6 @@
 """JSON files of data sets: marks and halves of pairs that editors and tools leave, and numbers in their spellings."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +10,7 @@ from smart_caption_ros.json_text import replace_lone_surrogates
 from smart_caption_ros.sources.json_files import read_json, whole_number
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf[1]")
     assert read_json(tmp_path / "a.json") == [1]
 
@@ -30,13 +26,13 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
         (r'"\\\ud83d\""', '\\?"'),
     ],
 )
-def test_half_a_surrogate_pair_is_replaced(tmp_path: Path, text: str, value: str) -> None:
+def test_half_a_surrogate_pair_is_replaced(tmp_path, text, value):
     (tmp_path / "a.json").write_text(text)
     assert read_json(tmp_path / "a.json") == value
 
 
 @given(st.text())
-def test_other_texts_stay_as_they_are(text: str) -> None:
+def test_other_texts_stay_as_they_are(text):
     assert json.loads(replace_lone_surrogates(json.dumps(text))) == text
 
 
@@ -45,5 +41,5 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
     [(7, 7), (7.0, 7), ("7", 7), ("007", 7), (7.5, None), ("7.5", None), (True, None), ("x", None), ("", None),
      (None, None), ([7], None), (float("nan"), None), (float("inf"), None), (-1, -1)],
 )  # fmt: skip
-def test_whole_numbers_in_their_spellings(value: Any, number: int | None) -> None:
+def test_whole_numbers_in_their_spellings(value, number):
     assert whole_number(value) == number

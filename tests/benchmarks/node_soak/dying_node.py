@@ -3,7 +3,6 @@
 import itertools
 import os
 import sys
-from typing import Any
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.nodes.caption_command import main
@@ -11,7 +10,7 @@ from smart_caption_ros.nodes.caption_command import main
 CAPTION, CALLS = Captioner.caption, itertools.count(1)
 
 
-def dying_caption(self: Captioner, *arguments: Any, **options: Any) -> Any:
+def dying_caption(self, *arguments, **options):
     """Caption an image, or end the process."""
     if next(CALLS) == 30:
         os._exit(3)
@@ -19,5 +18,5 @@ def dying_caption(self: Captioner, *arguments: Any, **options: Any) -> Any:
 
 
 if __name__ == "__main__":
-    Captioner.caption = dying_caption  # type: ignore[method-assign]
+    Captioner.caption = dying_caption
     sys.exit(main())

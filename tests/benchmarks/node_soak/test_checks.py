@@ -1,6 +1,5 @@
 """The checks of a soak find what is wrong, and nothing where nothing is."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,13 +16,13 @@ from benchmarks.node_soak.records import Answered, Counts, Record
 
 pytestmark = pytest.mark.needs_ros
 
-EXPECTED: Mapping[str, ExpectedCaption] = {"a": ExpectedCaption("a cup", -1.0), "b": ExpectedCaption("a chair", -2.0)}
+EXPECTED = {"a": ExpectedCaption("a cup", -1.0), "b": ExpectedCaption("a chair", -2.0)}
 COUNTS = Counts(
     received=5, answered=3, answered_ok=2, dropped=1, passed_over=1, unchanged=0, lost=1, state="active",
 )  # fmt: skip
 
 
-def record() -> Record:
+def record():
     """Images of a cup and of a chair, one without data, and a message that is no image; the right answers."""
     kinds = [
         Template("good", b"", Answer.CAPTION, "a"),
@@ -42,7 +41,7 @@ def record() -> Record:
     return Record(published=published, answers=answers, counts=[COUNTS])
 
 
-def test_right_answers_have_no_problems() -> None:
+def test_right_answers_have_no_problems():
     assert check_answers(record(), EXPECTED) == []
     assert check_counts(record()) == []
 
@@ -64,17 +63,17 @@ def test_right_answers_have_no_problems() -> None:
         (1, {"faults": ("coverage.noun_support is nan",)}, "coverage.noun_support is nan"),
     ],
 )
-def test_a_wrong_answer_is_found(place: int, change: dict[str, object], problem: str) -> None:
+def test_a_wrong_answer_is_found(place, change, problem):
     wrong = record()
-    wrong.answers[place] = replace(wrong.answers[place], **change)  # type: ignore[arg-type]
+    wrong.answers[place] = replace(wrong.answers[place], **change)
     assert problem in " ".join(check_answers(wrong, EXPECTED))
 
 
-def test_a_soak_without_a_caption_fails() -> None:
+def test_a_soak_without_a_caption_fails():
     assert check_answers(Record(), EXPECTED) == ["no image was captioned"]
 
 
-def test_a_stale_image_may_have_no_caption() -> None:
+def test_a_stale_image_may_have_no_caption():
     late = record()
     late.answers[1] = replace(late.answers[1], status=Caption.STATUS_STALE, text="", score=0.0)
     assert check_answers(late, EXPECTED) == []
@@ -90,29 +89,29 @@ def test_a_stale_image_may_have_no_caption() -> None:
         ({"answered": 2, "dropped": 2}, "captions arrived"),
     ],
 )
-def test_counts_that_do_not_add_up_are_found(change: dict[str, int], problem: str) -> None:
+def test_counts_that_do_not_add_up_are_found(change, problem):
     wrong = record()
-    wrong.counts.append(replace(COUNTS, **change))  # type: ignore[arg-type]
+    wrong.counts.append(replace(COUNTS, **change))
     assert problem in " ".join(check_counts(wrong))
 
 
-def test_a_count_that_decreases_is_found() -> None:
+def test_a_count_that_decreases_is_found():
     wrong = record()
     wrong.counts.insert(0, replace(COUNTS, lost=2))
     assert check_counts(wrong) == ["the count lost went from 2 to 1"]
 
 
-def test_an_image_in_progress_is_allowed_before_the_end_alone() -> None:
+def test_an_image_in_progress_is_allowed_before_the_end_alone():
     working = record()
     working.counts.insert(0, replace(COUNTS, answered=2))
     assert check_counts(working) == []
 
 
-def test_no_diagnostics_is_a_problem() -> None:
+def test_no_diagnostics_is_a_problem():
     assert check_counts(Record()) == ["the node published no diagnostics"]
 
 
-def test_the_slope_of_the_memory_ignores_the_warm_up_and_single_high_samples() -> None:
+def test_the_slope_of_the_memory_ignores_the_warm_up_and_single_high_samples():
     samples = [(float(second), 300.0 + 0.05 * second) for second in range(100)]
     samples[:20] = [(at_s, 100.0) for at_s, _ in samples[:20]]
     for place in (30, 60, 95):
@@ -123,11 +122,11 @@ def test_the_slope_of_the_memory_ignores_the_warm_up_and_single_high_samples() -
     assert "grows by 3.0" in check_memory(slope, 1.0)[0]
 
 
-def test_a_soak_that_is_too_short_for_the_slope_says_so() -> None:
+def test_a_soak_that_is_too_short_for_the_slope_says_so():
     assert "too short" in check_memory(memory_slope_mb_per_minute([(0.0, 1.0), (1.0, 1.0)], 0.0), 1.0)[0]
 
 
-def test_growth_compares_the_quarters_of_the_cycles() -> None:
+def test_growth_compares_the_quarters_of_the_cycles():
     steps = np.arange(8.0)
     assert growth(list(steps)) == pytest.approx(6.5 - 0.5)
     assert growth([4.0, 5.0]) == 1.0
