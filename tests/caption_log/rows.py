@@ -1,14 +1,9 @@
 """Captions for the tests of the log, and the log as a person may have it."""
 
-from __future__ import annotations
-
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from smart_caption_ros.caption_log import LogReader, LogRow
+from smart_caption_ros.caption_log import LogReader
 from smart_caption_ros.captioning import Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReason, Pose
@@ -20,13 +15,13 @@ BOX = (0.0, 0.0, 9.0, 9.0)
 
 
 def caption(
-    text: str = "a red cup on a table",
-    at_s: float = 0.0,
+    text="a red cup on a table",
+    at_s=0.0,
     *,
-    nouns: Sequence[tuple[str, str]] = (),
-    objects: Sequence[str] = (),
-    **fields: Any,
-) -> CaptionRecord:
+    nouns=(),
+    objects=(),
+    **fields,
+):
     """A caption `at_s` seconds after the first one of a test.
 
     Args:
@@ -63,7 +58,7 @@ def caption(
     return replace(record, **{**values, **fields})
 
 
-def full(at_s: float = 0.0) -> CaptionRecord:
+def full(at_s=0.0):
     """A caption with everything that a record has."""
     return caption(
         "a red cup on a table",
@@ -77,21 +72,21 @@ def full(at_s: float = 0.0) -> CaptionRecord:
     )
 
 
-def at(x: float, y: float, z: float = 0.0, frame_id: str = "map") -> Pose:
+def at(x, y, z=0.0, frame_id="map"):
     """A pose without a turn."""
     return Pose(frame_id, (x, y, z), (0.0, 0.0, 0.0, 1.0))
 
 
-def rows_of(path: Path) -> list[LogRow]:
+def rows_of(path):
     with LogReader(path) as reader:
         return list(reader.all_rows())
 
 
-def texts_of(path: Path) -> list[str]:
+def texts_of(path):
     return [row.text for row in rows_of(path)]
 
 
-def check_integrity(path: Path) -> None:
+def check_integrity(path):
     """The database, and its search index against the rows."""
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

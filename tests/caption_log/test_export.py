@@ -1,11 +1,8 @@
 """The log as a table: each key of the record is a column, and a log is never replaced by its own export."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ from tests.caption_log.rows import JPEG, START_MS, caption, full, rows_of
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
+def log(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as opened:
         opened.append(full(), JPEG)
         opened.append(caption('a "cup",\n=1+1', 1))
@@ -25,7 +22,7 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("in_a_folder", [True, False])
-def test_a_table_has_the_records_and_their_pictures(log: Path, tmp_path: Path, in_a_folder: bool) -> None:
+def test_a_table_has_the_records_and_their_pictures(log, tmp_path, in_a_folder):
     table = tmp_path / "log.csv"
     with LogReader(log) as reader:
         assert export_csv(reader.all_rows(), table, tmp_path / "pictures" if in_a_folder else None) == 2
@@ -45,7 +42,7 @@ def test_a_table_has_the_records_and_their_pictures(log: Path, tmp_path: Path, i
     assert CaptionRecord.from_json(values).to_json() == written
 
 
-def test_the_log_itself_is_not_replaced(log: Path, tmp_path: Path) -> None:
+def test_the_log_itself_is_not_replaced(log, tmp_path):
     (tmp_path / "link.csv").symlink_to(log)
     before = log.read_bytes()
     for output in (log, tmp_path / "link.csv"):

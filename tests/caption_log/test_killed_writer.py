@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 KILLS = 20
 # One process imports the log once and starts the writers by fork, which takes a tenth of the time.
@@ -51,7 +50,7 @@ print(json.dumps({"acknowledged": acknowledged, "lost": lost, "killed_while_open
 """
 
 
-def test_kills_at_random_moments_leave_whole_rows_and_lose_none_that_was_written(tmp_path: Path) -> None:
+def test_kills_at_random_moments_leave_whole_rows_and_lose_none_that_was_written(tmp_path):
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "captions.db"), str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

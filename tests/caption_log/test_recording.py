@@ -1,11 +1,5 @@
 """The captions of a feed in the log: those with a new meaning, with their pictures and places."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import cv2
 import numpy as np
 import pytest
@@ -14,26 +8,26 @@ from smart_caption_ros.caption_log import CaptionLog, CaptionLogError
 from smart_caption_ros.caption_log.recording import Recorder, record
 from smart_caption_ros.imaging.errors import ImageError
 from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent
-from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage, Pose
+from smart_caption_ros.record import CaptionStatus, LazyImage, Pose
 from tests.caption_log.rows import START_NS, caption, rows_of, texts_of
 
 START_S = START_NS / 1e9
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[CaptionLog]:
+def log(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as opened:
         yield opened
 
 
-def live(text: str, *lemmas: str, **fields: Any) -> CaptionRecord:
+def live(text, *lemmas, **fields):
     """A caption whose nouns are its lemmas."""
     return caption(
         text, nouns=[(lemma, lemma) for lemma in lemmas], objects=["cup"], **{"received_s": START_S, **fields}
     )
 
 
-def test_a_row_is_the_record_with_the_robot_and_a_small_picture(log: CaptionLog) -> None:
+def test_a_row_is_the_record_with_the_robot_and_a_small_picture(log):
     image = LazyImage.of_pixels(np.full((400, 800, 3), 90, np.uint8))
     written = live(
         "a cup by a door", "cup", "door", image=image, pose=Pose("map", (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0))
@@ -45,7 +39,7 @@ def test_a_row_is_the_record_with_the_robot_and_a_small_picture(log: CaptionLog)
     assert cv2.imdecode(np.frombuffer(row.picture, np.uint8), cv2.IMREAD_COLOR).shape == (160, 320, 3)
 
 
-def test_only_a_new_meaning_of_each_camera_is_written_and_the_rest_is_counted(log: CaptionLog) -> None:
+def test_only_a_new_meaning_of_each_camera_is_written_and_the_rest_is_counted(log):
     recorder = Recorder(log)
     for item in (
         live("a cup", "cup", dropped=3),
@@ -69,10 +63,10 @@ def test_only_a_new_meaning_of_each_camera_is_written_and_the_rest_is_counted(lo
     assert (recorder.without_caption, recorder.dropped) == (2, 3)
 
 
-def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log: CaptionLog) -> None:
+def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log):
     recorder = Recorder(log)
 
-    def take(text: str, at_s: float) -> bool:
+    def take(text, at_s):
         return recorder.take(live(f"a {text}", text, received_s=START_S + at_s, stamp_ns=None))
 
     written = [at_s for at_s in np.arange(0.0, 10.0, 0.25) if take("cup" if at_s % 0.5 else "dog", at_s)]
@@ -84,7 +78,7 @@ def test_a_caption_that_flickers_is_written_once_and_again_after_a_while(log: Ca
     assert take("dog", 11.0)
 
 
-def test_photographs_do_not_flicker(log: CaptionLog) -> None:
+def test_photographs_do_not_flicker(log):
     recorder = Recorder(log)
     said = [
         recorder.take(live(f"a {noun}", noun, stamp_ns=None, name="a.jpg")) for noun in ("cup", "dog", "cup", "cup")
@@ -92,8 +86,8 @@ def test_photographs_do_not_flicker(log: CaptionLog) -> None:
     assert said == [True, True, True, False]
 
 
-def test_a_broken_image_does_not_cost_the_caption_and_an_unwanted_one_is_not_decoded(log: CaptionLog) -> None:
-    def decode() -> Any:
+def test_a_broken_image_does_not_cost_the_caption_and_an_unwanted_one_is_not_decoded(log):
+    def decode():
         raise ImageError("not an image")
 
     assert Recorder(log).take(live("a cup", "cup", image=LazyImage(decode)))
@@ -102,14 +96,12 @@ def test_a_broken_image_does_not_cost_the_caption_and_an_unwanted_one_is_not_dec
     assert Recorder(log, picture_side_px=0).take(live("a dog", "dog", image=unwanted))
 
 
-def refuse(*arguments: Any) -> Any:
+def refuse(*arguments):
     raise CaptionLogError("the log cannot be written: disk full")
 
 
-def test_trouble_is_said_once_and_ends_when_a_caption_is_written_again_and_not_before(
-    log: CaptionLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
+def test_trouble_is_said_once_and_ends_when_a_caption_is_written_again_and_not_before(log, monkeypatch):
+    said = []
     recorder = Recorder(log, on_problem=said.append)
     with monkeypatch.context() as patched:
         patched.setattr(log, "append", refuse)
@@ -125,9 +117,7 @@ def test_trouble_is_said_once_and_ends_when_a_caption_is_written_again_and_not_b
     assert (recorder.problem, recorder.failed, recorder.written) == ("", 2, 1)
 
 
-def test_trouble_of_an_idle_log_that_has_cost_no_caption_ends_by_itself(
-    log: CaptionLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_of_an_idle_log_that_has_cost_no_caption_ends_by_itself(log, monkeypatch):
     recorder = Recorder(log)
     with monkeypatch.context() as patched:
         patched.setattr(log, "prune", refuse)
@@ -138,8 +128,8 @@ def test_trouble_of_an_idle_log_that_has_cost_no_caption_ends_by_itself(
 
 
 @pytest.mark.parametrize("act", [Recorder.tidy, lambda recorder: recorder.take(live("a dog", "dog"))])
-def test_a_log_that_was_deleted_is_told_of_and_begun_anew(log: CaptionLog, act: Callable[[Recorder], object]) -> None:
-    said: list[str] = []
+def test_a_log_that_was_deleted_is_told_of_and_begun_anew(log, act):
+    said = []
     recorder = Recorder(log, on_problem=said.append)
     recorder.take(live("a cup", "cup"))
     log.path.unlink()
@@ -150,13 +140,13 @@ def test_a_log_that_was_deleted_is_told_of_and_begun_anew(log: CaptionLog, act: 
     assert texts_of(log.path)[-1] == "a horse"
 
 
-def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_counted(tmp_path: Path) -> None:
+def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_counted(tmp_path):
     class Uncounted(CaptionLog):
         """Cannot be counted after its first row."""
 
         @property
-        def captions(self) -> int:
-            return refuse() if super().captions else 0  # type: ignore[no-any-return]
+        def captions(self):
+            return refuse() if super().captions else 0
 
     with Uncounted(tmp_path / "captions.db") as log:
         recorder = Recorder(log)
@@ -166,7 +156,7 @@ def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_co
         assert (recorder.written, recorder.failed) == (1, 0)
 
 
-def test_a_feed_is_written_until_its_end_or_until_it_should_stop_and_events_are_passed_on(log: CaptionLog) -> None:
+def test_a_feed_is_written_until_its_end_or_until_it_should_stop_and_events_are_passed_on(log):
     feed = CaptionFeed()
     feed.add(live("a cup", "cup"))
     feed.add_event(FeedEvent(EventKind.ERROR, "a frame is broken"))
@@ -174,7 +164,7 @@ def test_a_feed_is_written_until_its_end_or_until_it_should_stop_and_events_are_
     record(feed, Recorder(log), lambda: True)
     assert texts_of(log.path) == []
     feed.close()
-    events: list[FeedEvent] = []
+    events = []
     record(feed, Recorder(log), lambda: False, events.append)
     assert texts_of(log.path) == ["a cup", "a dog"]
     assert [event.text for event in events] == ["a frame is broken"]

@@ -1,11 +1,6 @@
 """Finding captions: words in any form, time, camera, place; nothing that a person writes is an SQL error."""
 
-from __future__ import annotations
-
 import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,7 +18,7 @@ CAPTIONS = (
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
+def reader(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "captions.db"
     with CaptionLog(path) as log:
         log.append(caption("a red cup on a table", pose=at(0.5, 0.5)), JPEG)
@@ -32,7 +27,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
         yield opened
 
 
-def found(reader: LogReader, words: str = "", **conditions: Any) -> list[int]:
+def found(reader, words="", **conditions):
     """Numbers of the rows found, in their order."""
     return [(row.time_ns - START_NS) // 10**10 for row in reader.find(Query(words, **conditions))]
 
@@ -64,7 +59,7 @@ def found(reader: LogReader, words: str = "", **conditions: Any) -> list[int]:
         ("nothing", []),
     ],
 )
-def test_words(reader: LogReader, words: str, numbers: list[int]) -> None:
+def test_words(reader, words, numbers):
     assert found(reader, words) == numbers
 
 
@@ -82,9 +77,7 @@ def test_words(reader: LogReader, words: str, numbers: list[int]) -> None:
         ("", "a café at night", ""),
     ],
 )
-def test_the_words_that_were_found_are_marked_and_what_else_was_is_the_reason(
-    reader: LogReader, words: str, marked: str, reason: str
-) -> None:
+def test_the_words_that_were_found_are_marked_and_what_else_was_is_the_reason(reader, words, marked, reason):
     query = Query(words)
     rows = reader.find(query)
     text = marked.replace("[", "").replace("]", "")
@@ -94,7 +87,7 @@ def test_the_words_that_were_found_are_marked_and_what_else_was_is_the_reason(
 
 
 @given(st.text(alphabet='cup red*"dinÉ', max_size=12))
-def test_the_marked_pieces_are_the_text(reader: LogReader, words: str) -> None:
+def test_the_marked_pieces_are_the_text(reader, words):
     query = Query(words if any(map(str.isalnum, words)) else "")
     rows = reader.find(query)
     for row, found in zip(rows, reader.highlights(query, rows), strict=True):
@@ -117,9 +110,7 @@ def test_the_marked_pieces_are_the_text(reader: LogReader, words: str) -> None:
         ("मेज पर एक कप", "कप", "मेज पर एक [कप]"),
     ],
 )
-def test_each_word_of_a_script_without_spaces_finds_its_caption(
-    tmp_path: Path, text: str, words: str, marked: str
-) -> None:
+def test_each_word_of_a_script_without_spaces_finds_its_caption(tmp_path, text, words, marked):
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         log.add([caption(text), caption("an other one", 10), caption("上沙子", 20)])
         (row,) = reader.find(Query(words))
@@ -128,14 +119,14 @@ def test_each_word_of_a_script_without_spaces_finds_its_caption(
     assert "".join(f"[{piece}]" if is_match else piece for piece, is_match in found.text) == marked
 
 
-def test_a_class_in_such_a_script_is_found_too(tmp_path: Path) -> None:
+def test_a_class_in_such_a_script_is_found_too(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         log.add([caption("一个房间", objects=["杯子"])])
         (row,) = reader.find(Query("杯子 房间"))
         assert reader.highlights(Query("杯子"), [row])[0].reason == "the object 杯子"
 
 
-def test_one_row_is_read_by_its_id(reader: LogReader) -> None:
+def test_one_row_is_read_by_its_id(reader):
     row = reader.row(START_MS)
     assert row is not None
     assert (row.text, row.picture) == ("a red cup on a table", JPEG)
@@ -145,14 +136,14 @@ def test_one_row_is_read_by_its_id(reader: LogReader) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1", "1,2,3,4", "a,b", "1;2"])
-def test_a_place_is_two_or_three_numbers(text: str) -> None:
+def test_a_place_is_two_or_three_numbers(text):
     assert Near.parse("1,-2.5,3", 2.0, "map") == Near(1.0, -2.5, 3.0, 2.0, "map")
     assert Near.parse("1,2").z is None
     with pytest.raises(CaptionLogError, match="is not a place: write x,y or x,y,z in metres"):
         Near.parse(text)
 
 
-def test_the_beginning_of_a_word_is_found_whatever_its_stem(tmp_path: Path) -> None:
+def test_the_beginning_of_a_word_is_found_whatever_its_stem(tmp_path):
     """The stem of `agreed` is agre, whose own stem is agr; that of `plays` is plai."""
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         log.add([caption("they agreed"), caption("a playground", 10), caption("a player plays", 20)])
@@ -165,13 +156,13 @@ def test_the_beginning_of_a_word_is_found_whatever_its_stem(tmp_path: Path) -> N
         assert found(reader, "play1*", limit=1000) == [*range(19, 9, -1)]
 
 
-def test_the_best_have_the_words_side_by_side(reader: LogReader) -> None:
+def test_the_best_have_the_words_side_by_side(reader):
     assert found(reader, "red cup", order="best") == [0, 1]
     assert found(reader, "red cup", order="best", limit=1) == [0]
     assert found(reader, order="best") == [4, 3, 2, 1, 0]
 
 
-def test_time_camera_robot_and_limit(reader: LogReader) -> None:
+def test_time_camera_robot_and_limit(reader):
     assert found(reader, since_ns=START_NS + 10 * 10**9, until_ns=START_NS + 30 * 10**9) == [3, 2, 1]
     assert found(reader, since_ns=START_NS + 10 * 10**9 + 1) == [4, 3, 2]
     assert found(reader, camera="rear") == [4, 1]
@@ -183,13 +174,13 @@ def test_time_camera_robot_and_limit(reader: LogReader) -> None:
 
 
 @pytest.mark.parametrize("camera", ["!!!", "front/left", 'a "quoted" one', "Kamera für oben", "\U0001f4f7"])
-def test_a_camera_is_found_by_any_name(tmp_path: Path, camera: str) -> None:
+def test_a_camera_is_found_by_any_name(tmp_path, camera):
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         log.add([caption(camera=camera), caption(at_s=10, camera=f"{camera} 2")])
         assert found(reader, camera=camera) == found(reader, "cup", camera=camera) == [0]
 
 
-def test_place(reader: LogReader) -> None:
+def test_place(reader):
     assert found(reader, near=Near(0.0, 0.0, radius_m=1.0)) == [0]
     assert found(reader, near=Near(0.0, 0.0, radius_m=3.0)) == [1, 0]
     assert found(reader, "red", near=Near(3.0, 0.0, radius_m=0.5, frame_id="map")) == [1]
@@ -200,7 +191,7 @@ def test_place(reader: LogReader) -> None:
         found(reader, near=Near(0.0, 0.0, frame_id="odom"))
 
 
-def test_poses_in_several_frames_need_one_to_be_named(tmp_path: Path) -> None:
+def test_poses_in_several_frames_need_one_to_be_named(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         with pytest.raises(CaptionLogError, match=r"no caption in .* has a pose"):
             found(reader, near=Near(0.0, 0.0))
@@ -211,7 +202,7 @@ def test_poses_in_several_frames_need_one_to_be_named(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=40) | st.text(alphabet='"*()-+^:{}ANDORNEARcup \x00\n', max_size=40))
-def test_no_text_is_an_sql_error(reader: LogReader, words: str) -> None:
+def test_no_text_is_an_sql_error(reader, words):
     if words.strip() and not any(map(str.isalnum, words)):
         with pytest.raises(CaptionLogError, match="there is no word in the search"):
             reader.find(Query(words))
@@ -219,14 +210,14 @@ def test_no_text_is_an_sql_error(reader: LogReader, words: str) -> None:
         reader.find(Query(words))
 
 
-def test_pictures_are_read_on_demand(reader: LogReader) -> None:
+def test_pictures_are_read_on_demand(reader):
     (with_picture,) = reader.find(Query('"red cup"'), with_pictures=True)
     assert with_picture.picture == JPEG
     (without,) = reader.find(Query('"red cup"'))
     assert without.picture is None
 
 
-def test_a_search_that_takes_too_long_ends_with_a_sentence(reader: LogReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_takes_too_long_ends_with_a_sentence(reader, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(search, "_STEPS_BETWEEN_CLOCKS", 1)
         with pytest.raises(CaptionLogError, match="the search took longer than 0 s: give more words"):
@@ -243,13 +234,13 @@ def test_a_search_that_takes_too_long_ends_with_a_sentence(reader: LogReader, mo
         (lambda: Near(0.0, 0.0, radius_m=0.0), "must be a positive number, not 0"),
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused(make: Any, sentence: str) -> None:
+def test_a_query_that_makes_no_sense_is_refused(make, sentence):
     with pytest.raises(CaptionLogError, match=sentence):
         make()
 
 
 @pytest.mark.parametrize("record", ["[", "[3]", "{}", '{"text": "a cup", "nouns": [3]}'])
-def test_a_damaged_row_is_named(tmp_path: Path, record: str) -> None:
+def test_a_damaged_row_is_named(tmp_path, record):
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         number = log.append(caption())
         connection = sqlite3.connect(log.path)
@@ -261,12 +252,12 @@ def test_a_damaged_row_is_named(tmp_path: Path, record: str) -> None:
                 read()
 
 
-def test_many_words_are_refused(reader: LogReader) -> None:
+def test_many_words_are_refused(reader):
     with pytest.raises(CaptionLogError, match="at most 32 words, not 40"):
         found(reader, "cup " * 40)
 
 
-def test_the_overview_counts_by_origin_what_a_query_finds_and_follows_deletions(tmp_path: Path) -> None:
+def test_the_overview_counts_by_origin_what_a_query_finds_and_follows_deletions(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
         assert (reader.overview().captions, reader.overview().first_ms) == (0, None)
         log.add([caption(pose=at(0.5, 0.5)), *CAPTIONS])

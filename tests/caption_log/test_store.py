@@ -1,7 +1,5 @@
 """Writing: whole rows or none, within bounds, into the right file."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -11,7 +9,6 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,11 +29,11 @@ from tests.caption_log.rows import (
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "new folder" / "captions.db"
 
 
-def test_a_caption_comes_back_as_it_was_written(path: Path) -> None:
+def test_a_caption_comes_back_as_it_was_written(path):
     with CaptionLog(path) as log:
         number = log.append(full(), JPEG)
     (row,) = rows_of(path)
@@ -49,18 +46,18 @@ def test_a_caption_comes_back_as_it_was_written(path: Path) -> None:
     assert again.image.jpeg() == JPEG
 
 
-def test_captions_of_one_millisecond_have_ids_of_their_own(path: Path) -> None:
+def test_captions_of_one_millisecond_have_ids_of_their_own(path):
     with CaptionLog(path) as log:
         assert [log.append(caption(text)) for text in "abc"] == [START_MS, START_MS + 1, START_MS + 2]
 
 
-def test_what_a_message_must_not_have_is_made_harmless(path: Path) -> None:
+def test_what_a_message_must_not_have_is_made_harmless(path):
     bad = caption("a\x00cup\n\ud800" + "x" * 5000, pose=at(float("inf"), 0.0), robot="r" * 500, stamp_ns=-5)
     bad = replace(bad, caption=replace(bad.caption, score=float("nan")))
     many = caption(" ".join(["word"] * 300), 1, objects=["cup"] * 300, nouns=[("word", "word")])
     nouns = tuple(replace(noun, object_index=299) for noun in many.grounding.nouns) if many.grounding else ()
     with CaptionLog(path) as log:
-        log.add([bad, replace(many, grounding=replace(many.grounding, nouns=nouns))])  # type: ignore[type-var]
+        log.add([bad, replace(many, grounding=replace(many.grounding, nouns=nouns))])
     kept, long = rows_of(path)
     assert kept.text.startswith("a cup  x")
     assert len(kept.text) == 2000
@@ -69,7 +66,7 @@ def test_what_a_message_must_not_have_is_made_harmless(path: Path) -> None:
     assert long.record().caption.text.startswith("word")
 
 
-def test_above_its_size_the_first_rows_go_and_the_file_does_not_grow_on(path: Path) -> None:
+def test_above_its_size_the_first_rows_go_and_the_file_does_not_grow_on(path):
     with CaptionLog(path, Bounds(max_bytes=MIN_BYTES)) as log:
         for second in range(200):
             log.append(caption(f"caption {second}", second), bytes(16_000))
@@ -86,7 +83,7 @@ def test_above_its_size_the_first_rows_go_and_the_file_does_not_grow_on(path: Pa
         assert reader.overview().captions == len(kept)
 
 
-def test_a_replayed_recording_of_old_stamps_is_kept_and_what_was_written_before_it_goes(path: Path) -> None:
+def test_a_replayed_recording_of_old_stamps_is_kept_and_what_was_written_before_it_goes(path):
     with CaptionLog(path, Bounds(max_bytes=MIN_BYTES, max_age_s=3600)) as log:
         for second in range(70):
             log.append(caption(f"today {second}", second), bytes(16_000))
@@ -98,9 +95,7 @@ def test_a_replayed_recording_of_old_stamps_is_kept_and_what_was_written_before_
     assert "today 0" not in kept
 
 
-def test_rows_that_were_written_long_ago_go_in_small_batches_and_the_newest_stays(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_were_written_long_ago_go_in_small_batches_and_the_newest_stays(path, monkeypatch):
     now_s = time.time()
     with CaptionLog(path) as log, monkeypatch.context() as patched:
         patched.setattr(store.time, "time", lambda: now_s - 7200)
@@ -113,14 +108,14 @@ def test_rows_that_were_written_long_ago_go_in_small_batches_and_the_newest_stay
         assert texts_of(path) == ["old 99"]
 
 
-def test_a_bound_that_leaves_no_room_is_refused_and_one_megabyte_does(path: Path) -> None:
+def test_a_bound_that_leaves_no_room_is_refused_and_one_megabyte_does(path):
     with pytest.raises(CaptionLogError, match="at least 1000000 bytes, not 10"):
         Bounds(max_bytes=10)
     with CaptionLog(path, Bounds(max_bytes=10**6)) as log:
         log.append(caption())
 
 
-def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_room(path: Path) -> None:
+def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_room(path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with CaptionLog(path) as log:
         log.append(caption("first"))
@@ -137,7 +132,7 @@ def test_a_full_disk_costs_the_row_and_the_next_one_is_written_when_there_is_roo
 
 
 @pytest.mark.parametrize("is_moved", [True, False])
-def test_a_log_that_is_moved_or_deleted_goes_on_in_a_new_file(path: Path, is_moved: bool) -> None:
+def test_a_log_that_is_moved_or_deleted_goes_on_in_a_new_file(path, is_moved):
     with CaptionLog(path) as log:
         log.append(caption("first"))
         if is_moved:
@@ -152,8 +147,8 @@ def test_a_log_that_is_moved_or_deleted_goes_on_in_a_new_file(path: Path, is_mov
         assert texts_of(path.with_name("old.db")) == ["first"]
 
 
-def test_two_writers_take_turns(path: Path) -> None:
-    def write_with(name: str) -> None:
+def test_two_writers_take_turns(path):
+    def write_with(name):
         with CaptionLog(path) as log:
             for second in range(20):
                 log.append(caption(f"{name} {second}", second))
@@ -167,15 +162,13 @@ def test_two_writers_take_turns(path: Path) -> None:
     check_integrity(path)
 
 
-def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    others: list[threading.Thread] = []
+def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted(path, monkeypatch):
+    others = []
 
     class Interrupted(sqlite3.Connection):
         """Lets another writer create the log between two queries, unless a transaction prevents it."""
 
-        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+        def execute(self, sql, *arguments):
             if sql == "PRAGMA user_version" and not others:
                 others.append(threading.Thread(target=lambda: CaptionLog(path).close()))
                 others[0].start()
@@ -189,7 +182,7 @@ def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted
     assert texts_of(path) == ["first"]
 
 
-def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_never_lets_go_is_named(path, monkeypatch):
     monkeypatch.setattr(schema, "BUSY_TIMEOUT_S", 0.05)
     with CaptionLog(path) as log:
         other = sqlite3.connect(path, isolation_level=None)
@@ -200,7 +193,7 @@ def test_a_writer_that_never_lets_go_is_named(path: Path, monkeypatch: pytest.Mo
         log.append(caption())
 
 
-def test_old_rows_that_cannot_be_deleted_do_not_cost_the_new_one(path: Path) -> None:
+def test_old_rows_that_cannot_be_deleted_do_not_cost_the_new_one(path):
     with CaptionLog(path, Bounds(max_age_s=1e-9)) as log:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("CREATE TRIGGER no_deletion BEFORE DELETE ON caption BEGIN SELECT RAISE(ABORT, 'no'); END")
@@ -214,14 +207,14 @@ def test_old_rows_that_cannot_be_deleted_do_not_cost_the_new_one(path: Path) -> 
     assert texts_of(path) == ["new"]
 
 
-def test_a_damaged_log_is_named_whatever_is_done_with_it(path: Path) -> None:
+def test_a_damaged_log_is_named_whatever_is_done_with_it(path):
     with CaptionLog(path) as log:
         for second in range(50):
             log.append(caption(f"caption {second}", second), bytes(12_000))
     content = bytearray(path.read_bytes())
     content[4096:] = os.urandom(len(content) - 4096)  # the first page has the header and the names of the tables
     path.write_bytes(content)
-    uses: tuple[Any, ...] = (
+    uses = (
         lambda log: log.captions,
         lambda log: log.append(caption()),
         lambda log: log.prune(),
@@ -231,7 +224,7 @@ def test_a_damaged_log_is_named_whatever_is_done_with_it(path: Path) -> None:
     for use in uses:
         with pytest.raises(CaptionLogError, match=sentence), CaptionLog(path, Bounds(max_age_s=1.0)) as log:
             use(log)
-    reads: tuple[Any, ...] = (
+    reads = (
         lambda reader: reader.overview(),
         lambda reader: reader.find(Query("cup")),
         lambda reader: list(reader.all_rows()),
@@ -241,17 +234,17 @@ def test_a_damaged_log_is_named_whatever_is_done_with_it(path: Path) -> None:
             read(reader)
 
 
-def make_text(path: Path) -> None:
+def make_text(path):
     path.write_text("a text that is long enough to be no header of a database" * 20)
 
 
-def make_bookmarks(path: Path) -> None:
+def make_bookmarks(path):
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE bookmark (url TEXT)")
     connection.close()
 
 
-def make_version(path: Path, version: int) -> None:
+def make_version(path, version):
     CaptionLog(path).close()
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {version}")
@@ -270,7 +263,7 @@ def make_version(path: Path, version: int) -> None:
         (functools.partial(make_version, version=99), "has version 99 and this program knows 5"),
     ],
 )
-def test_another_file_is_refused_and_left_alone(path: Path, make: Any, sentence: str) -> None:
+def test_another_file_is_refused_and_left_alone(path, make, sentence):
     path.parent.mkdir()
     make(path)
     before = path.read_bytes()
@@ -280,7 +273,7 @@ def test_another_file_is_refused_and_left_alone(path: Path, make: Any, sentence:
     assert path.read_bytes() == before
 
 
-def test_what_is_not_there_to_read_and_what_is_no_file_is_no_log(path: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_to_read_and_what_is_no_file_is_no_log(path, tmp_path):
     with pytest.raises(CaptionLogError, match="there is no such log"):
         LogReader(path)
     assert not path.exists()
@@ -295,9 +288,7 @@ def test_what_is_not_there_to_read_and_what_is_no_file_is_no_log(path: Path, tmp
 
 
 @pytest.mark.parametrize("name", ["file:y.db", ":memory:", "file:z.db?mode=ro"])
-def test_a_name_that_sqlite_reads_in_its_own_way_is_that_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_name_that_sqlite_reads_in_its_own_way_is_that_of_a_file(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     with CaptionLog(Path(name)) as log:
         log.append(caption("a cup"))
@@ -305,7 +296,7 @@ def test_a_name_that_sqlite_reads_in_its_own_way_is_that_of_a_file(
     assert texts_of(Path(name)) == ["a cup"]
 
 
-def test_a_log_is_read_where_nothing_can_be_written(path: Path) -> None:
+def test_a_log_is_read_where_nothing_can_be_written(path):
     """Shows nothing as root, who may write anywhere."""
     with CaptionLog(path) as log:
         log.append(caption())

@@ -1,9 +1,6 @@
 """Times as a person writes them."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -39,12 +36,12 @@ NOW = datetime(2026, 11, 22, 14, 30, 0, tzinfo=ZONE)
         ("2026-11-20T08:15:00+05:30", "2026-11-20T02:45:00.000Z"),
     ],
 )
-def test_times(text: str, expected: str) -> None:
+def test_times(text, expected):
     assert iso_utc(parse_time(text, NOW)) == expected
 
 
 @pytest.fixture
-def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def berlin(monkeypatch):
     """Local time of a place where clocks change on 2026-03-29 and 2026-10-25."""
     monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
     time.tzset()
@@ -65,7 +62,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 @pytest.mark.usefixtures("berlin")
-def test_a_local_time_has_the_offset_of_its_own_day(now: str, text: str, expected: str) -> None:
+def test_a_local_time_has_the_offset_of_its_own_day(now, text, expected):
     assert iso_utc(parse_time(text, datetime.fromisoformat(now))) == expected
 
 
@@ -76,11 +73,11 @@ def test_a_local_time_has_the_offset_of_its_own_day(now: str, text: str, expecte
         *("500ms", "2 mos", "3 months ago", "2 decades", "2 score", "1 seconde", "5 mi", "1y", "2M", "2M ago"),
     ],
 )
-def test_what_is_no_time_gets_a_sentence(text: str) -> None:
+def test_what_is_no_time_gets_a_sentence(text):
     with pytest.raises(CaptionLogError, match="is not a time: write 2026-11-22"):
         parse_time(text, NOW)
 
 
-def test_a_local_time_is_that_of_the_clock() -> None:
+def test_a_local_time_is_that_of_the_clock():
     moment = datetime(2026, 11, 22, 14, 30).astimezone()
     assert local_time(int(moment.timestamp()) * 10**9) == "2026-11-22 14:30:00"

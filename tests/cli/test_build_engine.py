@@ -1,17 +1,7 @@
 """`smart-caption bundle build` on a machine without TensorRT; tests/engines/test_gpu.py has the rest."""
 
-from collections.abc import Callable
-from pathlib import Path
 
-import pytest
-from typer.testing import Result
-
-Run = Callable[..., Result]
-
-
-def test_without_tensorrt_one_sentence_says_where_it_comes_from(
-    run: Run, tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_tensorrt_one_sentence_says_where_it_comes_from(run, tiny_bundle, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tensorrt", None)
     result = run("bundle", "build", tiny_bundle)
     assert (result.exit_code, result.stdout) == (1, "")

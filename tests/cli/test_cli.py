@@ -1,7 +1,5 @@
 """The command line: in this process with a captioner that needs no model, and as a process where that matters."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import signal
@@ -10,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import cv2
 import numpy as np
@@ -40,7 +37,6 @@ class FakeCaptioner:
     model = "fake-model"
     engine = "fake engine"
     detector = None
-    arguments: tuple[Any, ...]
 
     def caption(self, image_bgr):
         if image_bgr.min() == 255:

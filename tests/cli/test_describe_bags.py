@@ -1,7 +1,5 @@
 """`smart-caption describe` into bags of captions: one, many, and on a cluster."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

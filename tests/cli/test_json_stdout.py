@@ -1,7 +1,5 @@
 """With --json, stdout is JSON alone, whatever libraries write to the process's standard output."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

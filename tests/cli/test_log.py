@@ -1,16 +1,12 @@
 """`smart-caption log`: record a source, find, export and import, and one sentence for what is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
-from typer.testing import Result
 
 from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.live import EventKind, FeedEvent
@@ -18,11 +14,9 @@ from smart_caption_ros.record import CaptionStatus
 from tests.caption_log.rows import at, caption
 from tests.caption_log.test_recording import live
 
-Run = Callable[..., Result]
-
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
+def log(tmp_path):
     path = tmp_path / "captions.db"
     picture = cv2.imencode(".jpg", np.full((4, 4, 3), 90, np.uint8))[1].tobytes()
     with CaptionLog(path) as opened:
@@ -31,7 +25,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_find_answers_where_and_when_and_writes_pictures(run: Run, log: Path, tmp_path: Path) -> None:
+def test_find_answers_where_and_when_and_writes_pictures(run, log, tmp_path):
     result = run("log", "find", "cups", "--log", log, "--near", "1,2.5", "--pictures", tmp_path / "pictures")
     assert result.exit_code == 0, result.output
     first, second, third = result.stdout.splitlines()
@@ -41,9 +35,7 @@ def test_find_answers_where_and_when_and_writes_pictures(run: Run, log: Path, tm
     assert run("log", "find", "wine", "--log", log).stdout.splitlines()[2] == "  objects: wine glass, 2 chair"
 
 
-def test_control_characters_of_messages_do_not_reach_the_terminal(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_control_characters_of_messages_do_not_reach_the_terminal(run, tmp_path, monkeypatch):
     from smart_caption_ros.cli import log as command
     from smart_caption_ros.live import CaptionFeed
 
@@ -61,13 +53,13 @@ def test_control_characters_of_messages_do_not_reach_the_terminal(
     assert "\x1b" not in output
 
 
-def test_find_as_json(run: Run, log: Path) -> None:
+def test_find_as_json(run, log):
     result = run("log", "find", "--log", log, "--json", "--limit", "1", "--until", "2100-01-01", "--camera", "front")
     (found,) = json.loads(result.stdout)
     assert (found["text"], found["pose"]["position"], found["picture"]) == ("a red cup on a table", [1, 2, 0], None)
 
 
-def test_files_may_have_names_that_are_not_utf_8(run: Run, log: Path, tmp_path: Path) -> None:
+def test_files_may_have_names_that_are_not_utf_8(run, log, tmp_path):
     other, csv, folder = (tmp_path / f"\udce9{name}" for name in ("a.db", "b.csv", "d"))
     other.write_bytes(log.read_bytes())
     commands = [
@@ -84,33 +76,33 @@ def test_files_may_have_names_that_are_not_utf_8(run: Run, log: Path, tmp_path: 
     assert not re.search(r"\\ud[89a-f]", results[3].stdout.replace("\\\\", "")), "half of a surrogate pair"
 
 
-def test_a_word_with_a_dash_is_a_word_and_a_misspelt_option_is_none(run: Run, log: Path) -> None:
+def test_a_word_with_a_dash_is_a_word_and_a_misspelt_option_is_none(run, log):
     assert "a red cup on a table" in run("log", "find", "-cup", "--log", log).stdout
     result = run("log", "find", "cup", "--sinse", "2h", "--log", log)
     assert result.exit_code == 2
     assert "No such option: --sinse" in result.stderr
 
 
-def test_a_source_that_is_not_there_leaves_no_database(run: Run, tmp_path: Path) -> None:
+def test_a_source_that_is_not_there_leaves_no_database(run, tmp_path):
     result = run("log", "record", "--source", tmp_path / "missing.mp4", "--log", tmp_path / "new" / "log.db")
     assert result.exit_code == 1
     assert result.stderr == f"smart-caption: there is no file or folder {tmp_path / 'missing.mp4'}\n"
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_found_is_no_error(run: Run, log: Path) -> None:
+def test_nothing_found_is_no_error(run, log):
     result = run("log", "find", "elephant", "--log", log)
     assert (result.exit_code, result.stdout) == (0, "nothing found\n")
 
 
-def test_find_counts_all_that_match(run: Run, log: Path) -> None:
+def test_find_counts_all_that_match(run, log):
     assert "1  front of robot1, poses in map" in run("log", "find", "--count", "--log", log).stdout
     facts = json.loads(run("log", "find", "--count", "--limit", "1", "--log", log, "--json").stdout)
     assert (facts["captions"], len(facts["origins"])) == (2, 2)
     assert "1 caption in " in run("log", "find", "dog", "--count", "--log", log).stdout
 
 
-def test_export_writes_a_table_and_never_replaces_the_log(run: Run, log: Path, tmp_path: Path) -> None:
+def test_export_writes_a_table_and_never_replaces_the_log(run, log, tmp_path):
     table = tmp_path / "log.csv"
     assert run("log", "export", table, "--log", log).stdout == f"2 captions in {table}\n"
     before = log.read_bytes()
@@ -118,7 +110,7 @@ def test_export_writes_a_table_and_never_replaces_the_log(run: Run, log: Path, t
     assert log.read_bytes() == before
 
 
-def test_a_source_is_recorded(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_is_recorded(run, tmp_path, monkeypatch):
     from smart_caption_ros.cli import log as command
     from smart_caption_ros.live import CaptionFeed
 
@@ -149,7 +141,7 @@ def test_a_source_is_recorded(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
         (("record", "--max-size", "0.5"), "at least 1000000 bytes"),
     ],
 )
-def test_bad_input_gets_a_sentence(run: Run, log: Path, arguments: tuple[str, ...], sentence: str) -> None:
+def test_bad_input_gets_a_sentence(run, log, arguments, sentence):
     result = run("log", *arguments, "--log", log)
     assert result.exit_code in (1, 2)
     assert sentence in " ".join(result.stderr.replace("│", " ").split())

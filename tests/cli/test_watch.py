@@ -1,7 +1,5 @@
 """`smart-caption watch` without a terminal: lines, JSON, and bad input in one sentence."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Which inputs are found, and what they are called."""
 
-from __future__ import annotations
-
 import pytest
 
 from smart_caption_ros.fleet.inputs import find_inputs

@@ -1,7 +1,5 @@
 """Shards in worker processes: retried, replaced and reported."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Shards that succeed, fail and end their worker; imported by worker processes."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass

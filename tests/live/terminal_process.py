@@ -1,7 +1,5 @@
 """A process on a terminal of its own: types, changes its size, and reads the screen."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

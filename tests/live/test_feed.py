@@ -1,7 +1,5 @@
 """The queue between a feed and its consumer: in order, bounded, with statistics of each camera."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 
@@ -12,23 +10,23 @@ from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedErro
 from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
 
 
-def live(camera: str = "front", *, at_s: float | None = None, **fields: object) -> CaptionRecord:
+def live(camera="front", *, at_s=None, **fields):
     at_s = time.monotonic() if at_s is None else at_s
     values = {"camera": camera, "source": f"/{camera}", "received_monotonic_s": at_s, **fields}
-    return replace(CaptionRecord.without_caption(CaptionStatus.OK, ""), **values)  # type: ignore[arg-type]
+    return replace(CaptionRecord.without_caption(CaptionStatus.OK, ""), **values)
 
 
-def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_are_counted() -> None:
+def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_are_counted():
     buffer = CaptionFeed(capacity=2)
     for number in range(5):
         buffer.add(live(name=str(number)))
-    assert [buffer.next(0).name for _ in range(2)] == ["3", "4"]  # type: ignore[union-attr]
+    assert [buffer.next(0).name for _ in range(2)] == ["3", "4"]
     assert buffer.next(0) is None
     (front,) = buffer.cameras
     assert (front.captions, front.lost) == (5, 3)
 
 
-def test_of_more_cameras_than_are_kept_the_one_gives_way_that_has_been_silent_for_the_longest_time() -> None:
+def test_of_more_cameras_than_are_kept_the_one_gives_way_that_has_been_silent_for_the_longest_time():
     feed = CaptionFeed()
     feed.add(live("front"))
     feed.add_camera("announced", "/announced", "there")
@@ -43,7 +41,7 @@ def test_of_more_cameras_than_are_kept_the_one_gives_way_that_has_been_silent_fo
     assert "invented 1" not in feed.camera_names, "the next one"
 
 
-def test_images_that_wait_do_not_fill_the_memory() -> None:
+def test_images_that_wait_do_not_fill_the_memory():
     buffer = CaptionFeed()
     image = LazyImage.of_pixels(np.zeros((2, 2, 3), np.uint8))
     for _ in range(100):
@@ -53,7 +51,7 @@ def test_images_that_wait_do_not_fill_the_memory() -> None:
     assert kept == [True] * 16 + [False] * 84
 
 
-def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_counts() -> None:
+def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_counts():
     buffer = CaptionFeed()
     for _ in range(2):
         buffer.add_camera("front", "/front", "there")
@@ -73,13 +71,13 @@ def test_a_camera_that_goes_and_comes_back_says_so_once_each_and_keeps_its_count
     assert buffer.cameras[0].captions == 1
 
 
-def test_a_node_without_diagnostics_for_three_of_its_periods_does_not_respond(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_diagnostics_for_three_of_its_periods_does_not_respond(monkeypatch):
     now_s = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
     buffer = CaptionFeed()
     buffer.add(live())
 
-    def is_responding() -> bool:
+    def is_responding():
         return buffer.cameras[0].is_responding
 
     now_s = 1000.0
@@ -97,7 +95,7 @@ def test_a_node_without_diagnostics_for_three_of_its_periods_does_not_respond(mo
     assert not is_responding()
 
 
-def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes() -> None:
+def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes():
     buffer = CaptionFeed()
     buffer.add(live())
     buffer.next(0)
@@ -108,26 +106,26 @@ def test_the_health_of_a_camera_is_an_event_only_where_its_level_changes() -> No
         (Health.OK, "fine"),
     ]:
         buffer.set_health("front", health, message)
-    assert [buffer.next(0).text for _ in range(2)] == ["no image for 3 s", "fine"]  # type: ignore[union-attr]
+    assert [buffer.next(0).text for _ in range(2)] == ["no image for 3 s", "fine"]
     assert buffer.next(0) is None
     assert buffer.cameras[0].health_message == "fine"
     buffer.set_health("unknown camera", Health.ERROR, "?")
     assert buffer.next(0) is None
 
 
-def test_a_closed_feed_gives_what_is_left_and_then_its_failure() -> None:
+def test_a_closed_feed_gives_what_is_left_and_then_its_failure():
     buffer = CaptionFeed()
     buffer.add(live())
     buffer.close("the end", FeedError("of another type"))
     buffer.add(live())
     assert isinstance(buffer.next(0), CaptionRecord)
-    assert buffer.next(0).kind is EventKind.ENDED  # type: ignore[union-attr]
+    assert buffer.next(0).kind is EventKind.ENDED
     assert buffer.ended
     with pytest.raises(FeedError, match="of another type"):
         buffer.next(0)
 
 
-def test_statistics_count_statuses_drops_and_ages_of_the_last_seconds() -> None:
+def test_statistics_count_statuses_drops_and_ages_of_the_last_seconds():
     statistics = LiveStatistics("front", "/front")
     for second in range(100):
         status = CaptionStatus.STALE if second % 10 == 0 else CaptionStatus.OK
@@ -145,7 +143,7 @@ def test_statistics_count_statuses_drops_and_ages_of_the_last_seconds() -> None:
     ("times", "now_s", "expected_hz"),
     [([], 5.0, 0.0), ([0.0], 0.0, 0.0), ([0.0], 60.0, 0.0), ([0.0, 0.5, 1.0], 1.0, 2.0), ([0.0, 0.5, 1.0], 4.0, 0.5)],
 )
-def test_the_rate_falls_while_nothing_comes(times: list[float], now_s: float, expected_hz: float) -> None:
+def test_the_rate_falls_while_nothing_comes(times, now_s, expected_hz):
     statistics = LiveStatistics("front", "/front")
     for at_s in times:
         statistics.add(live(at_s=at_s))

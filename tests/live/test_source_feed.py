@@ -1,9 +1,6 @@
 """A feed of sources captions what it reads, at the speed of the source, and says what it could not read."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
@@ -21,18 +18,18 @@ FakeItem = CaptionRecord | FeedEvent
 class Recording(FrameSource):
     """Frames of one shade each, with stamps at a fixed period."""
 
-    def __init__(self, shades: list[int], period_s: float | None, start_s: float = 0.0, error: str = "") -> None:
+    def __init__(self, shades, period_s, start_s=0.0, error=""):
         super().__init__("recording")
         self._shades, self._period_s, self._start_s, self._error = shades, period_s, start_s, error
 
     @classmethod
-    def accepts(cls, spec: str) -> bool:
+    def accepts(cls, spec):
         return False
 
     description = "a recording"
     known_length = None
 
-    def _frames(self) -> Iterator[Frame]:
+    def _frames(self):
         for index, shade in enumerate(self._shades):
             stamp_ns = None if self._period_s is None else round(1e9 * (self._start_s + index * self._period_s))
             yield Frame(painted(shade), f"recording#{index}", index, stamp_ns)
@@ -40,7 +37,7 @@ class Recording(FrameSource):
             raise SourceError(self._error)
 
 
-def items_of(feed: SourceFeed) -> list[FakeItem]:
+def items_of(feed):
     """Everything that a feed gives until its end."""
     items, end_s = [], time.monotonic() + 20
     with feed:
@@ -51,15 +48,15 @@ def items_of(feed: SourceFeed) -> list[FakeItem]:
     return items
 
 
-def captions_of(items: list[FakeItem]) -> list[CaptionRecord]:
+def captions_of(items):
     return [item for item in items if isinstance(item, CaptionRecord)]
 
 
-def test_every_photograph_of_a_folder_is_captioned_and_a_broken_one_is_an_error_in_its_place(tmp_path: Path) -> None:
+def test_every_photograph_of_a_folder_is_captioned_and_a_broken_one_is_an_error_in_its_place(tmp_path):
     for number, shade in enumerate((10, 20, 30)):
         cv2.imwrite(str(tmp_path / f"{number}.png"), painted(shade))
     (tmp_path / "1.png").write_bytes(b"no picture")
-    items = items_of(SourceFeed(open_cameras([str(tmp_path)]), FakeCaptioner(), interval_s=0.0))  # type: ignore[arg-type]
+    items = items_of(SourceFeed(open_cameras([str(tmp_path)]), FakeCaptioner(), interval_s=0.0))
     captions = captions_of(items)
     assert [(live.name, live.caption.text) for live in captions] == [("0.png", "shade 10"), ("2.png", "shade 30")]
     assert all((live.camera, live.stamp_ns, live.dropped) == (tmp_path.stem, None, 0) for live in captions)
@@ -74,8 +71,8 @@ def test_every_photograph_of_a_folder_is_captioned_and_a_broken_one_is_an_error_
     assert "1.png" in events[1].text
 
 
-def test_of_a_recording_that_is_faster_than_the_captioner_the_newest_frames_are_captioned() -> None:
-    feed = SourceFeed({"r": Recording([*range(1, 41)], 0.01, start_s=5.0)}, FakeCaptioner(delay_s=0.1))  # type: ignore[arg-type]
+def test_of_a_recording_that_is_faster_than_the_captioner_the_newest_frames_are_captioned():
+    feed = SourceFeed({"r": Recording([*range(1, 41)], 0.01, start_s=5.0)}, FakeCaptioner(delay_s=0.1))
     captions = captions_of(items_of(feed))
     assert captions[-1].caption.text == "shade 40"
     assert 2 <= len(captions) < 40
@@ -84,42 +81,42 @@ def test_of_a_recording_that_is_faster_than_the_captioner_the_newest_frames_are_
     assert feed.cameras[0].dropped == sum(live.dropped for live in captions)
 
 
-def test_a_recording_takes_as_long_as_its_stamps_say() -> None:
+def test_a_recording_takes_as_long_as_its_stamps_say():
     started_s = time.monotonic()
-    captions = captions_of(items_of(SourceFeed({"r": Recording([1, 2, 3], 0.15)}, FakeCaptioner())))  # type: ignore[arg-type]
+    captions = captions_of(items_of(SourceFeed({"r": Recording([1, 2, 3], 0.15)}, FakeCaptioner())))
     assert time.monotonic() - started_s >= 0.3
     assert captions[-1].received_monotonic_s - captions[0].received_monotonic_s >= 0.2
 
 
-def test_several_cameras_take_turns_and_one_that_fails_leaves_the_others_alone() -> None:
+def test_several_cameras_take_turns_and_one_that_fails_leaves_the_others_alone():
     cameras = {"good": Recording([1, 2, 3], None), "bad": Recording([9], None, error="the cable is out")}
-    feed = SourceFeed(cameras, FakeCaptioner(), interval_s=0.0)  # type: ignore[arg-type]
+    feed = SourceFeed(cameras, FakeCaptioner(), interval_s=0.0)
     items = items_of(feed)
     assert sorted(live.camera for live in captions_of(items)) == ["bad", "good", "good", "good"]
     assert [i.text for i in items if isinstance(i, FeedEvent) and i.kind is EventKind.ERROR] == ["the cable is out"]
     assert [camera.is_online for camera in feed.cameras] == [False, False]
 
 
-def test_a_frame_that_the_engine_cannot_caption_has_its_answer_and_the_next_one_is_captioned() -> None:
-    feed = SourceFeed({"r": Recording([BREAKS_THE_ENGINE, 9], None)}, FakeCaptioner(), interval_s=0.0)  # type: ignore[arg-type]
+def test_a_frame_that_the_engine_cannot_caption_has_its_answer_and_the_next_one_is_captioned():
+    feed = SourceFeed({"r": Recording([BREAKS_THE_ENGINE, 9], None)}, FakeCaptioner(), interval_s=0.0)
     broken, good = captions_of(items_of(feed))
     assert (broken.status, broken.caption.text, broken.caption.image_size) == (CaptionStatus.ERROR, "", (64, 48))
     assert "burnt out" in broken.status_message
     assert good.status is CaptionStatus.OK
 
 
-def test_nouns_are_matched_with_objects_and_unchecked_without_a_detector() -> None:
+def test_nouns_are_matched_with_objects_and_unchecked_without_a_detector():
     for detector, state in ((Path("d.onnx"), NounState.UNSUPPORTED), (None, NounState.UNCHECKED)):
         captioner = FakeCaptioner(detector=detector)
         (live,) = captions_of(
             items_of(SourceFeed({"r": Recording([9], None)}, captioner, FakeCoverage(), interval_s=0.0))
-        )  # type: ignore[arg-type]
+        )
         assert live.grounding is not None
         assert {live.state_of(noun) for noun in live.grounding.nouns} == {state}
 
 
-def test_a_loop_goes_on_until_it_is_closed_and_closing_ends_its_threads() -> None:
-    feed = SourceFeed({"r": Recording([1, 2], None)}, FakeCaptioner(), interval_s=0.0, loop=True)  # type: ignore[arg-type]
+def test_a_loop_goes_on_until_it_is_closed_and_closing_ends_its_threads():
+    feed = SourceFeed({"r": Recording([1, 2], None)}, FakeCaptioner(), interval_s=0.0, loop=True)
     with feed:
         seen = [feed.next(5.0) for _ in range(8)]
     assert len(captions_of([item for item in seen if item])) == 7
@@ -128,14 +125,14 @@ def test_a_loop_goes_on_until_it_is_closed_and_closing_ends_its_threads() -> Non
     assert feed.ended
 
 
-def test_the_image_of_a_caption_is_there_as_pixels_and_as_jpeg() -> None:
-    (live,) = captions_of(items_of(SourceFeed({"r": Recording([90], None)}, FakeCaptioner(), interval_s=0.0)))  # type: ignore[arg-type]
+def test_the_image_of_a_caption_is_there_as_pixels_and_as_jpeg():
+    (live,) = captions_of(items_of(SourceFeed({"r": Recording([90], None)}, FakeCaptioner(), interval_s=0.0)))
     assert live.image is not None
     assert np.array_equal(live.image.bgr(), painted(90))
     assert np.array_equal(cv2.imdecode(np.frombuffer(live.image.jpeg(), np.uint8), cv2.IMREAD_COLOR), painted(90))
 
 
-def test_cameras_are_named_after_their_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cameras_are_named_after_their_sources(tmp_path, monkeypatch):
     for folder in ("a/room", "b/room", "000000"):
         (tmp_path / folder).mkdir(parents=True)
         cv2.imwrite(str(tmp_path / folder / "1.png"), painted(1))

@@ -1,7 +1,5 @@
 """The view and its lines: the marks of nouns, repetitions, and nothing from outside that moves the cursor."""
 
-from __future__ import annotations
-
 import io
 from collections import deque
 from dataclasses import replace

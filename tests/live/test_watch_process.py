@@ -1,7 +1,5 @@
 """`smart-caption watch` on a terminal of its own: what it shows, how it ends, and the terminal afterwards."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 

@@ -1,7 +1,5 @@
 """The doctor sees what is broken, and what is merely not there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,9 +1,6 @@
 """Captions for the tests of the page, without a model."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
@@ -13,18 +10,18 @@ SIZE = (64, 48)
 CUP, TABLE = DetectedObject("cup", 41, 0.9, (4.0, 8.0, 20.0, 24.0)), DetectedObject("table", 60, 0.5, (0, 20, 64, 48))
 
 
-def picture(shade: int = 90) -> NDArray[np.uint8]:
+def picture(shade=90):
     return np.full((SIZE[1], SIZE[0], 3), shade, np.uint8)
 
 
 def live_caption(
-    text: str = "a cup beside a lamp",
-    camera: str = "front",
-    coverage: float = 0.5,
-    age_s: float = 0.1,
-    shade: int | None = 90,
-    alternative: str = "a cup",
-) -> CaptionRecord:
+    text="a cup beside a lamp",
+    camera="front",
+    coverage=0.5,
+    age_s=0.1,
+    shade=90,
+    alternative="a cup",
+):
     """A caption whose second word names the first of two objects and whose last word names none.
 
     Each word attended to a cell of its own: word N to (N, 0, N + 1, 1).

@@ -1,42 +1,31 @@
 """The page in a real browser."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-    from smart_caption_ros.serving import PageServer
-
-Open = Callable[..., "Page"]
-
 
 @pytest.fixture(scope="module")
-def shared_page(browser: Browser) -> Page:
+def shared_page(browser):
     """A page for many tests, because a new one takes most of the time of a test."""
     return browser.new_context().new_page()
 
 
 @pytest.fixture
-def open_page(browser: Browser, shared_page: Page) -> Iterator[Open]:
+def open_page(browser, shared_page):
     """Opens the page of a server; at the end, nothing went wrong in it and no request went to another server."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    urls: list[str] = []
-    wrong: list[str] = []
-    servers: list[str] = []
-    listeners: dict[str, Any] = {
+    urls = []
+    wrong = []
+    servers = []
+    listeners = {
         "request": lambda request: urls.append(request.url),
         "console": lambda message: wrong.append(message.text),
         "pageerror": lambda error: wrong.append(str(error)),
         "dialog": lambda dialog: (wrong.append(dialog.message), dialog.dismiss()),
     }
 
-    def opened(server: PageServer, query: str = "", alone: bool = False, interrupted: bool = False) -> Page:
+    def opened(server, query="", alone=False, interrupted=False):
         """
         Args:
             server: whose page.
@@ -51,7 +40,7 @@ def open_page(browser: Browser, shared_page: Page) -> Iterator[Open]:
         page.set_default_timeout(20_000)
         for event, listener in listeners.items():
             if event != "console" or not interrupted:
-                page.on(event, listener)  # type: ignore[call-overload]
+                page.on(event, listener)
         servers.append(server.url)
         page.goto(server.url + query)
         sync_api.expect(page.locator("#connection")).to_contain_text("Connected")

@@ -1,16 +1,12 @@
 """Requests to the server of the page, over a real socket."""
 
-from __future__ import annotations
-
 import http.client
 from contextlib import closing
-
-from smart_caption_ros.serving import PageServer
 
 TIMEOUT_S = 20.0
 
 
-def get(server: PageServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
+def get(server, path, method="GET", **headers):
     """Status, body and headers (in lower case) of an answer; a path is sent as it stands."""
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)) as connection:
         connection.putrequest(method, path, skip_host="Host" in headers)

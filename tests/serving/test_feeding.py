@@ -1,14 +1,8 @@
 """What a feed gives reaches the browsers: captions, and the state of each camera in a sentence."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedEvent, Health
-from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.feeding import pass_on
 from tests.serving.captions import live_caption
 
@@ -16,14 +10,14 @@ from tests.serving.captions import live_caption
 class Recorder:
     """A hub that keeps what it gets."""
 
-    def __init__(self) -> None:
-        self.captions: list[CaptionRecord] = []
-        self.status: dict[str, Any] = {}
+    def __init__(self):
+        self.captions = []
+        self.status = {}
 
-    def publish(self, live: CaptionRecord) -> None:
+    def publish(self, live):
         self.captions.append(live)
 
-    def update_status(self, status: dict[str, Any]) -> None:
+    def update_status(self, status):
         self.status = status
 
 
@@ -31,25 +25,25 @@ class Feed(CaptionFeed):
     """A feed that waits for a camera until it has a caption."""
 
     @property
-    def waiting_for(self) -> Sequence[str]:
+    def waiting_for(self):
         return () if self.has_captions else ("light", "is the lamp on?")
 
 
 @pytest.fixture(autouse=True)
-def _no_pause_between_statuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_pause_between_statuses(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.feeding.STATUS_PERIOD_S", 0.0)
 
 
-def passed_on(feed: Feed) -> Recorder:
+def passed_on(feed):
     """Pass on what waits in a feed, and its state once more after its end."""
     feed.close()
     hub = Recorder()
     statuses_after_the_end = iter([False, True])
-    pass_on(feed, hub, lambda: feed.ended and next(statuses_after_the_end))  # type: ignore[arg-type]
+    pass_on(feed, hub, lambda: feed.ended and next(statuses_after_the_end))
     return hub
 
 
-def test_captions_and_statistics_are_passed_on_until_the_feed_has_ended() -> None:
+def test_captions_and_statistics_are_passed_on_until_the_feed_has_ended():
     feed = Feed()
     for number in range(3):
         feed.add(live_caption(f"caption {number}"))
@@ -59,11 +53,11 @@ def test_captions_and_statistics_are_passed_on_until_the_feed_has_ended() -> Non
     assert hub.status["cameras"]["front"]["is_online"]
 
 
-def test_a_feed_without_captions_says_what_it_waits_for() -> None:
+def test_a_feed_without_captions_says_what_it_waits_for():
     assert passed_on(Feed()).status["waiting_for"] == "light; is the lamp on?"
 
 
-def test_the_page_says_where_cameras_gave_way_to_others() -> None:
+def test_the_page_says_where_cameras_gave_way_to_others():
     feed = Feed(capacity=1000)
     feed.add(live_caption(camera="fine"))
     assert passed_on(feed).status["note"] == ""
@@ -76,7 +70,7 @@ def test_the_page_says_where_cameras_gave_way_to_others() -> None:
     assert len(status["cameras"]) == MAX_CAMERAS
 
 
-def test_what_is_wrong_with_a_camera_is_its_note_until_it_is_over() -> None:
+def test_what_is_wrong_with_a_camera_is_its_note_until_it_is_over():
     feed = Feed()
     for camera in ("gone", "back", "dark", "fine"):
         feed.add(live_caption(camera=camera))

@@ -1,7 +1,5 @@
 """The last two minutes: a caption a second, bounded in time, bytes and number."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -11,16 +9,16 @@ from smart_caption_ros.serving.history import History, Moment
 from tests.serving.captions import live_caption
 
 
-def moment(number: int, at_s: float, size: int = 10, camera: str = "front") -> Moment:
+def moment(number, at_s, size=10, camera="front"):
     live = replace(live_caption(camera=camera, shade=None), received_monotonic_s=at_s)
     return Moment(number, live, bytes(size) if size else None)
 
 
-def numbers(kept: History, camera: str = "front") -> list[int]:
+def numbers(kept, camera="front"):
     return [item.number for item in kept.of(camera)]
 
 
-def test_a_caption_a_second_of_each_camera_is_due() -> None:
+def test_a_caption_a_second_of_each_camera_is_due():
     kept = History()
     times = [100.0, 100.5, 100.9, 101.0, 101.2, 105.0]
     due = [kept.is_due(moment(1, at_s).live) for at_s in times]
@@ -28,7 +26,7 @@ def test_a_caption_a_second_of_each_camera_is_due() -> None:
     assert kept.is_due(moment(1, 105.1, camera="rear").live)
 
 
-def test_moments_older_than_two_minutes_go() -> None:
+def test_moments_older_than_two_minutes_go():
     kept = History()
     for number in range(200):
         kept.add(moment(number, 1000.0 + number, camera="front" if number % 2 else "rear"))
@@ -39,9 +37,7 @@ def test_moments_older_than_two_minutes_go() -> None:
 
 
 @pytest.mark.parametrize(("name", "limit"), [("MAX_BYTES", 50), ("MAX_MOMENTS", 5)])
-def test_the_oldest_go_where_there_are_too_many_or_their_pictures_are_too_large(
-    monkeypatch: pytest.MonkeyPatch, name: str, limit: int
-) -> None:
+def test_the_oldest_go_where_there_are_too_many_or_their_pictures_are_too_large(monkeypatch, name, limit):
     monkeypatch.setattr(history, name, limit)
     kept = History()
     for number in range(20):

@@ -1,11 +1,7 @@
 """The page in a real browser, Chromium: what a person sees, points at, hears and types."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -13,46 +9,41 @@ from smart_caption_ros.live import CameraSummary
 from smart_caption_ros.serving import Access, Hub, PageServer, make_token
 from smart_caption_ros.serving.page_json import status_json
 from tests.serving.captions import SIZE, live_caption
-from tests.serving.conftest import Open
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 expect = sync_api.expect
 expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="module")
-def hub() -> Hub:
+def hub():
     return Hub("kitchen.mp4")
 
 
 @pytest.fixture(scope="module")
-def server(hub: Hub) -> Iterator[PageServer]:
+def server(hub):
     with PageServer(hub, Access.of()) as running:
         yield running
 
 
-def publish(hub: Hub, page: Page, text: str, **settings: Any) -> None:
+def publish(hub, page, text, **settings):
     """Publish a caption of the only camera and wait until the page shows it."""
     hub.publish(live_caption(text, **settings))
     expect(page.locator("#words")).to_have_text(text)
 
 
-def set_system_colours(page: Page, scheme: Literal["light", "dark"]) -> None:
+def set_system_colours(page, scheme):
     page.emulate_media(color_scheme=scheme)
     expect(page.locator("html")).to_have_attribute("data-theme", scheme)
 
 
-def active_objects(page: Page) -> list[str]:
+def active_objects(page):
     return [group.get_attribute("data-name") or "" for group in page.locator("#view g.active").all()]
 
 
-def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(hub, server, open_page):
     page = open_page(server)
     publish(hub, page, "a cup beside a lamp", alternative="a tall lamp")
     expect(page.locator("#source")).to_have_text("kitchen.mp4")
@@ -84,9 +75,7 @@ def test_a_caption_its_frame_its_measures_and_its_alternatives_are_shown(
     assert on_screen[1] == pytest.approx(on_screen[3], abs=1)
 
 
-def test_pointing_at_a_noun_marks_its_box_and_pointing_at_a_box_marks_its_noun(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_pointing_at_a_noun_marks_its_box_and_pointing_at_a_box_marks_its_noun(hub, server, open_page):
     page = open_page(server)
     publish(hub, page, "a cup beside a lamp")
     words = page.locator("#words button")
@@ -109,7 +98,7 @@ def test_pointing_at_a_noun_marks_its_box_and_pointing_at_a_box_marks_its_noun(
     assert looked.get_attribute("visibility") == "hidden"
 
 
-def test_a_marked_word_holds_the_caption_until_nothing_is_marked(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_a_marked_word_holds_the_caption_until_nothing_is_marked(hub, server, open_page):
     page = open_page(server)
     publish(hub, page, "a cup beside a lamp")
     words = page.locator("#words")
@@ -129,14 +118,12 @@ def test_a_marked_word_holds_the_caption_until_nothing_is_marked(hub: Hub, serve
     expect(words).to_have_text("a cat runs to a cup")
 
 
-def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(hub, server, open_page):
     page = open_page(server)
     publish(hub, page, "a cup beside a lamp")
     focused = "() => document.activeElement.id || document.activeElement.textContent"
 
-    def pressed(key: str) -> str:
+    def pressed(key):
         page.keyboard.press(key)
         return str(page.evaluate(focused))
 
@@ -165,7 +152,7 @@ def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(
     assert label == "cup, names the object cup 90 %, probability 80 %"
 
 
-def test_colours_follow_the_system_until_the_button_chooses(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_colours_follow_the_system_until_the_button_chooses(hub, server, open_page):
     page = open_page(server)
     publish(hub, page, "a cup beside a lamp")
     set_system_colours(page, "dark")
@@ -181,9 +168,7 @@ def test_colours_follow_the_system_until_the_button_chooses(hub: Hub, server: Pa
     assert page.evaluate(background) == dark, "the choice is kept"
 
 
-def test_a_screen_reader_hears_changed_captions_alone_and_one_in_five_seconds(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_a_screen_reader_hears_changed_captions_alone_and_one_in_five_seconds(hub, server, open_page):
     hub.publish(live_caption("a first caption here"))
     page = open_page(server, alone=True)
     region = page.locator("#announcement")
@@ -212,7 +197,7 @@ def test_a_screen_reader_hears_changed_captions_alone_and_one_in_five_seconds(
     assert page.evaluate("said")[2:] in ([], [""]), "switched off"
 
 
-def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub, server, open_page):
     page = open_page(server)
     word, name, other, message = (
         "<img src=x onerror=alert(1)>",
@@ -235,18 +220,7 @@ def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub: Hub, serve
     assert page.locator("#now img, #now script, #view iframe, [onload], [onerror]").count() == 1, "the frame alone"
 
 
-def test_pause_keeps_a_caption_and_going_on_shows_the_newest(hub: Hub, server: PageServer, open_page: Open) -> None:
-    page = open_page(server)
-    publish(hub, page, "a cup beside a lamp")
-    page.locator("#pause").click()
-    hub.publish(live_caption("a dog beside a lamp"))
-    hub.publish(live_caption("a cat beside a lamp"))
-    expect(page.locator("#words")).to_have_text("a cup beside a lamp")
-    page.locator("#pause").click()
-    expect(page.locator("#words")).to_have_text("a cat beside a lamp")
-
-
-def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_page: Open) -> None:
+def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_page):
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
         page = open_page(server, alone=True)
@@ -262,7 +236,7 @@ def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_pa
         page.close()
 
 
-def test_the_page_says_that_the_server_is_away_and_connects_again(open_page: Open) -> None:
+def test_the_page_says_that_the_server_is_away_and_connects_again(open_page):
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
         page = open_page(server, interrupted=True)
@@ -278,7 +252,7 @@ def test_the_page_says_that_the_server_is_away_and_connects_again(open_page: Ope
         publish(hub, page, "a new lamp here")
 
 
-def test_the_address_with_the_token_opens_the_page_and_takes_the_token_out_of_it(open_page: Open) -> None:
+def test_the_address_with_the_token_opens_the_page_and_takes_the_token_out_of_it(open_page):
     hub, token = Hub(), make_token()
     with PageServer(hub, Access.of(token)) as server:
         page = open_page(server, query=f"?token={token}", alone=True)

@@ -1,12 +1,9 @@
 """What the page is told: the objects that a noun names, and why a camera gives nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.live import CameraSummary, Health
 from smart_caption_ros.serving.page_json import caption_json, status_json
@@ -26,12 +23,10 @@ CUPS = [replace(CUP, score=0.9 - n / 10) for n in range(4)]
         ("two tables with cups", 3, "cup", [0, 2, 3, 4]),
     ],
 )
-def test_a_plural_names_as_many_objects_of_its_class_as_it_says(
-    text: str, index: int, lemma: str, named: list[int]
-) -> None:
+def test_a_plural_names_as_many_objects_of_its_class_as_it_says(text, index, lemma, named):
     live = live_caption(text)
     assert live.grounding is not None
-    objects: tuple[DetectedObject, ...] = (CUPS[0], TABLE, *CUPS[1:])
+    objects = (CUPS[0], TABLE, *CUPS[1:])
     nouns = [GroundedNoun(text.split()[index], lemma, index, 0, 1.0)]
     if "tables" in text:
         nouns.insert(0, GroundedNoun("tables", "table", 1, 1, 1.0))
@@ -43,7 +38,7 @@ def test_a_plural_names_as_many_objects_of_its_class_as_it_says(
     assert caption_json(live, 1, None)["named_objects"][-1] == named
 
 
-def test_a_node_that_does_not_respond_comes_before_what_its_last_diagnostics_said() -> None:
+def test_a_node_that_does_not_respond_comes_before_what_its_last_diagnostics_said():
     camera = CameraSummary(
         "front", "/front", True, 1, {}, 0, 0, 5.0, None, None, None, Health.ERROR, "no image for 3 s"
     )

@@ -1,14 +1,9 @@
 """The states of the page in Chromium: all cameras, one, dead ones, none; extremes, phones; axe finds nothing in any."""
 
-from __future__ import annotations
-
 import math
 import re
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,18 +11,15 @@ from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.live import CameraSummary, Health
-from smart_caption_ros.record import CaptionRecord, CaptionStatus
+from smart_caption_ros.record import CaptionStatus
 from smart_caption_ros.serving import Access, Hub, PageServer
 from smart_caption_ros.serving.page_json import status_json
 from tests.caption_log.rows import JPEG, full
 from tests.serving.captions import CUP, live_caption
-from tests.serving.conftest import Open
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
 axe_module = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 expect = sync_api.expect
 AXE = axe_module.Axe()
@@ -35,21 +27,21 @@ MINUTE_S = 60.0
 
 
 @pytest.fixture
-def hub() -> Hub:
+def hub():
     return Hub("kitchen.mp4")
 
 
 @pytest.fixture
-def server(hub: Hub, tmp_path: Path) -> Iterator[PageServer]:
+def server(hub, tmp_path):
     with PageServer(hub, Access.of(), log=tmp_path / "captions.db") as running:
         yield running
 
 
-def faults(page: Page) -> list[str]:
+def faults(page):
     """What axe finds in the page as it is now, in light and in dark colours."""
     found = []
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         expect(page.locator("html")).to_have_attribute("data-theme", scheme)
         for violation in AXE.run(page).response["violations"]:
             nodes = [(node["target"], node["failureSummary"]) for node in violation["nodes"]]
@@ -57,27 +49,25 @@ def faults(page: Page) -> list[str]:
     return found
 
 
-def summary(camera: str, **settings: Any) -> CameraSummary:
+def summary(camera, **settings):
     return replace(CameraSummary(camera, f"/{camera}", True, 1, {}, 0, 0, 5.0, None, None, None), **settings)
 
 
-def received_before(live: CaptionRecord, seconds: float) -> CaptionRecord:
+def received_before(live, seconds):
     return replace(live, received_monotonic_s=time.monotonic() - seconds)
 
 
-def with_objects(live: CaptionRecord, objects: Sequence[DetectedObject]) -> CaptionRecord:
+def with_objects(live, objects):
     return replace(live, caption=replace(live.caption, objects=tuple(objects)))
 
 
-def rectangle(node: Locator) -> tuple[float, float, float, float]:
+def rectangle(node):
     box = node.bounding_box()
     assert box is not None
     return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
 
 
-def test_without_a_caption_the_picture_says_what_is_missing_and_nothing_else_is_shown(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_without_a_caption_the_picture_says_what_is_missing_and_nothing_else_is_shown(hub, server, open_page):
     hub.update_status(status_json([], ["a publisher of /caption: does it run (`ros2 node list`)?"], {}))
     page = open_page(server)
     empty = page.locator("#picture #empty")
@@ -95,9 +85,7 @@ def test_without_a_caption_the_picture_says_what_is_missing_and_nothing_else_is_
     assert faults(page) == []
 
 
-def test_all_cameras_are_a_grid_that_tells_a_dead_node_from_a_dead_camera(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_all_cameras_are_a_grid_that_tells_a_dead_node_from_a_dead_camera(hub, server, open_page):
     hub.publish(live_caption("a cup on a desk", camera="front"))
     for camera in ("left", "rear", "right"):
         hub.publish(received_before(live_caption("a dog on a mat", camera=camera), 46 * MINUTE_S))
@@ -145,7 +133,7 @@ def test_all_cameras_are_a_grid_that_tells_a_dead_node_from_a_dead_camera(
     expect(page.locator("#grid")).to_be_visible()
 
 
-def test_a_notice_is_read_out_when_its_meaning_changes(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_a_notice_is_read_out_when_its_meaning_changes(hub, server, open_page):
     hub.publish(received_before(live_caption(), 20.0))
     page = open_page(server)
     expect(page.locator("#notice")).to_contain_text("No caption since")
@@ -162,7 +150,7 @@ def test_a_notice_is_read_out_when_its_meaning_changes(hub: Hub, server: PageSer
     assert "No image on /front/image for 7.7 s" in told[0]
 
 
-def test_a_pause_is_of_the_view_that_is_seen(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_a_pause_is_of_the_view_that_is_seen(hub, server, open_page):
     for camera in ("front", "rear"):
         hub.publish(live_caption(f"a {camera} thing here", camera=camera))
     page = open_page(server, query="#now?camera=front")
@@ -187,7 +175,7 @@ def test_a_pause_is_of_the_view_that_is_seen(hub: Hub, server: PageServer, open_
     expect(captions.first).to_have_text("a third front thing")
 
 
-def test_boxes_are_drawn_on_their_own_frame_alone(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_boxes_are_drawn_on_their_own_frame_alone(hub, server, open_page):
     hub.publish(live_caption())
     page = open_page(server)
     boxes, message = page.locator("#view .boxes"), page.locator("#view .message")
@@ -203,9 +191,7 @@ def test_boxes_are_drawn_on_their_own_frame_alone(hub: Hub, server: PageServer, 
     expect(message).to_be_hidden()
 
 
-def test_objects_are_grouped_and_a_plural_marks_as_many_as_it_says(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_objects_are_grouped_and_a_plural_marks_as_many_as_it_says(hub, server, open_page):
     live = live_caption("two green bottles by a lamp")
     bottles = [DetectedObject("bottle", 39, 0.9 - n / 10, (n * 10, 4, n * 10 + 8, 40)) for n in range(3)]
     assert live.grounding is not None
@@ -228,9 +214,7 @@ def test_objects_are_grouped_and_a_plural_marks_as_many_as_it_says(
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_labels_cover_no_other_and_stay_on_the_picture(
-    hub: Hub, server: PageServer, open_page: Open, width: int
-) -> None:
+def test_labels_cover_no_other_and_stay_on_the_picture(hub, server, open_page, width):
     live = live_caption(" ".join(f"cup{n}" for n in range(14)))
     objects = [
         DetectedObject(f"object number {n}", n, 0.9, (20 + n, 20 + n / 2, 24 + n, 24 + n / 2)) for n in range(14)
@@ -252,7 +236,7 @@ def test_labels_cover_no_other_and_stay_on_the_picture(
     assert page.locator("#view .boxes line").count() > 0, "labels apart from their boxes have a line to them"
 
 
-def test_extremes_stay_in_their_places(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_extremes_stay_in_their_places(hub, server, open_page):
     long_name = "c" * 180
     nan = float("nan")
     live = live_caption(" ".join(["word"] * 3000), camera=long_name, alternative="z" * 3000)
@@ -290,9 +274,7 @@ def test_extremes_stay_in_their_places(hub: Hub, server: PageServer, open_page: 
     assert "null" not in page.locator("#view").inner_text()
 
 
-def test_on_a_phone_the_picture_comes_first_and_targets_are_large_enough(
-    hub: Hub, server: PageServer, open_page: Open
-) -> None:
+def test_on_a_phone_the_picture_comes_first_and_targets_are_large_enough(hub, server, open_page):
     for camera in ("front", "rear"):
         hub.publish(live_caption(camera=camera))
     page = open_page(server)
@@ -310,7 +292,7 @@ def test_on_a_phone_the_picture_comes_first_and_targets_are_large_enough(
     assert faults(page) == []
 
 
-def test_the_wall_shows_pictures_and_captions_alone(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_the_wall_shows_pictures_and_captions_alone(hub, server, open_page):
     for camera in ("front", "left", "rear"):
         hub.publish(live_caption(camera=camera))
     page = open_page(server)
@@ -334,7 +316,7 @@ def test_the_wall_shows_pictures_and_captions_alone(hub: Hub, server: PageServer
     expect(page).to_have_url(f"{server.url}#now?camera=front")
 
 
-def test_a_chart_has_a_gap_where_there_was_silence(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_a_chart_has_a_gap_where_there_was_silence(hub, server, open_page):
     hub.update_status(status_json([summary("front")], [], {}))
     for ago_s in (100, 99, 98, 50, 49, 48):
         hub.publish(received_before(live_caption(), ago_s))
@@ -347,7 +329,7 @@ def test_a_chart_has_a_gap_where_there_was_silence(hub: Hub, server: PageServer,
     assert page.locator(".chart .values").first.locator("span").all_text_contents() == ["1.00", "0.50", "0"]
 
 
-def test_axe_finds_nothing_in_the_log_and_without_a_server(hub: Hub, tmp_path: Path, open_page: Open) -> None:
+def test_axe_finds_nothing_in_the_log_and_without_a_server(hub, tmp_path, open_page):
     log = tmp_path / "log.db"
     with CaptionLog(log) as opened:
         opened.append(full(), JPEG)
@@ -368,7 +350,7 @@ def test_axe_finds_nothing_in_the_log_and_without_a_server(hub: Hub, tmp_path: P
 
 
 @pytest.mark.long
-def test_nothing_jumps_while_captions_change(hub: Hub, server: PageServer, open_page: Open) -> None:
+def test_nothing_jumps_while_captions_change(hub, server, open_page):
     page = open_page(server)
     page.evaluate(
         "() => { window.shift = 0; const add = (list) => list.getEntries().forEach((it) => shift += it.value);"

@@ -1,7 +1,5 @@
 """Text on the page is made visible as on the terminal; run with Node.js: the page's own tests need a browser."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -30,9 +28,9 @@ TEXTS = [
 
 
 @pytest.mark.skipif(NODE is None, reason="needs Node.js")
-def test_the_page_shows_control_characters_as_the_terminal_does(tmp_path: Path) -> None:
+def test_the_page_shows_control_characters_as_the_terminal_does(tmp_path):
     module = tmp_path / "elements.mjs"
     module.write_text(ELEMENTS.read_text())
     command = [NODE, "--input-type=module", "-e", SCRIPT, str(module), json.dumps(TEXTS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # type: ignore[arg-type]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [visible(text) for text in TEXTS]

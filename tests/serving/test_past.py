@@ -1,14 +1,9 @@
 """The caption log on the page's server: searches, pictures, downloads, and a sentence for what is wrong."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -31,7 +26,7 @@ MANY = 70
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "captions.db"
     with CaptionLog(path) as opened:
         opened.append(replace(full(), pose=at(0.5, 0.5)), JPEG)
@@ -41,23 +36,22 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(log: Path) -> Iterator[PageServer]:
+def server(log):
     with PageServer(Hub(), Access.of(), log=log) as running:
         yield running
 
 
-def found(server: PageServer, query: str = "") -> dict[str, Any]:
+def found(server, query=""):
     status, body, _ = get(server, f"/log/captions.json?{query}")
     assert status == 200, body
-    answer: dict[str, Any] = json.loads(body)
-    return answer
+    return json.loads(body)
 
 
-def ids(server: PageServer, query: str) -> list[int]:
+def ids(server, query):
     return [caption["id"] for caption in found(server, query)["captions"]]
 
 
-def test_the_overview_has_what_a_search_can_ask_for(server: PageServer) -> None:
+def test_the_overview_has_what_a_search_can_ask_for(server):
     overview = json.loads(get(server, "/log.json")[1])
     assert overview == {
         "problem": "",
@@ -70,7 +64,7 @@ def test_the_overview_has_what_a_search_can_ask_for(server: PageServer) -> None:
     }
 
 
-def test_a_search_asks_for_words_camera_time_and_place_as_log_find_does(server: PageServer) -> None:
+def test_a_search_asks_for_words_camera_time_and_place_as_log_find_does(server):
     assert ids(server, "words=cups") == [CUP_MS]
     assert ids(server, "camera=rear") == [DOG_MS]
     assert ids(server, "since=2026-09-21T14:13:25Z") == [DOG_MS]
@@ -81,7 +75,7 @@ def test_a_search_asks_for_words_camera_time_and_place_as_log_find_does(server: 
     assert ids(server, "words=%22%27)+OR+1%3D1&robot=") == []
 
 
-def test_a_caption_that_is_found_says_why(server: PageServer) -> None:
+def test_a_caption_that_is_found_says_why(server):
     (cup,) = found(server, "words=red+dining")["captions"]
     assert cup == {
         "id": CUP_MS,
@@ -97,7 +91,7 @@ def test_a_caption_that_is_found_says_why(server: PageServer) -> None:
     assert (dog["picture"], dog["reason"]) == (None, "")
 
 
-def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server: PageServer) -> None:
+def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server):
     pages = [found(server)]
     while pages[-1]["before"] is not None:
         pages.append(found(server, f"before={pages[-1]['before']}"))
@@ -107,7 +101,7 @@ def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server: 
     assert len(times) == MANY + 2
 
 
-def test_a_caption_is_shown_as_a_live_one(server: PageServer) -> None:
+def test_a_caption_is_shown_as_a_live_one(server):
     shown = json.loads(get(server, f"/log/{CUP_MS}.json")[1])
     assert shown["text"] == "a red cup on a table"
     assert shown["objects"][0] == {"class_name": "cup", "class_id": 0, "score": 0.9, "box_xyxy": [0, 0, 9, 9]}
@@ -117,7 +111,7 @@ def test_a_caption_is_shown_as_a_live_one(server: PageServer) -> None:
     assert (shown["status"], shown["calibrated_confidence"]) == ("low confidence", 0.625)
 
 
-def test_a_picture_is_sent_once(server: PageServer) -> None:
+def test_a_picture_is_sent_once(server):
     status, body, headers = get(server, f"/log/{CUP_MS}.jpg")
     assert (status, headers["content-type"]) == (200, "image/jpeg")
     assert body.encode("latin-1") == JPEG
@@ -128,7 +122,7 @@ def test_a_picture_is_sent_once(server: PageServer) -> None:
     assert get(server, f"/log/{CUP_MS}.jpg", **{"If-None-Match": '"other"'})[0] == 200
 
 
-def test_a_frame_is_downloaded_with_its_caption_and_boxes(server: PageServer) -> None:
+def test_a_frame_is_downloaded_with_its_caption_and_boxes(server):
     status, body, headers = get(server, f"/log/{CUP_MS}/drawn.jpg")
     assert status == 200
     assert headers["content-disposition"] == f'attachment; filename="caption-{CUP_MS}.jpg"'
@@ -140,7 +134,7 @@ def test_a_frame_is_downloaded_with_its_caption_and_boxes(server: PageServer) ->
     assert drawn[:6, :6].std() > 20, "its outline"
 
 
-def test_what_was_found_is_downloaded_as_a_table(server: PageServer) -> None:
+def test_what_was_found_is_downloaded_as_a_table(server):
     status, table, headers = get(server, "/log/captions.csv?camera=rear")
     assert (status, headers["content-type"].split(";")[0]) == (200, "text/csv")
     assert headers["content-disposition"] == 'attachment; filename="captions.csv"'
@@ -168,20 +162,20 @@ def test_what_was_found_is_downloaded_as_a_table(server: PageServer) -> None:
         ("/log/captions.db", 404, "There is no such page."),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(server: PageServer, path: str, status: int, sentence: str) -> None:
+def test_what_makes_no_sense_is_one_sentence(server, path, status, sentence):
     answer, body, _ = get(server, path)
     assert answer == status
     assert sentence in body
     assert body.count("\n") == 1
 
 
-def test_extreme_numbers_find_nothing_or_everything(server: PageServer) -> None:
+def test_extreme_numbers_find_nothing_or_everything(server):
     assert ids(server, "before=-1e300") == []
     assert len(ids(server, "before=1e300")) == ROWS_A_PAGE
     assert ids(server, "near=1e300,1e300&radius=1e-300") == []
 
 
-def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path: Path) -> None:
+def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path):
     path = tmp_path / "captions.db"
     with PageServer(Hub(), Access.of(), log=path) as server:
         problem = json.loads(get(server, "/log.json")[1])["problem"]
@@ -196,7 +190,7 @@ def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path: Path
         assert "it is not an SQLite database" in json.loads(get(server, "/log.json")[1])["problem"]
 
 
-def test_the_log_is_behind_the_token_and_is_not_written(log: Path) -> None:
+def test_the_log_is_behind_the_token_and_is_not_written(log):
     with PageServer(Hub(), Access.of(make_token()), log=log) as locked:
         for path in ("/log.json", "/log/captions.json", f"/log/{CUP_MS}.jpg", "/log/captions.csv"):
             assert get(locked, path)[0] == 401
@@ -204,7 +198,7 @@ def test_the_log_is_behind_the_token_and_is_not_written(log: Path) -> None:
         assert get(server, "/log/captions.json", method="POST")[0] == 405
 
 
-def test_a_picture_that_is_damaged_is_not_drawn(tmp_path: Path) -> None:
+def test_a_picture_that_is_damaged_is_not_drawn(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as log:
         number = log.append(full(), b"no picture")  # with bytes that are no picture
     with PageServer(Hub(), Access.of(), log=log.path) as server:

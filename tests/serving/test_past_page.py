@@ -1,13 +1,8 @@
 """The log and the last two minutes on the page, in Chromium: search, thumbnails, a caption, a link, downloads."""
 
-from __future__ import annotations
-
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -21,8 +16,6 @@ from tests.serving.captions import live_caption
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 expect = sync_api.expect
 JPEG = cv2.imencode(".jpg", np.full((240, 320, 3), 90, np.uint8))[1].tobytes()
@@ -31,7 +24,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "captions.db"
     with CaptionLog(path) as opened:
         opened.append(replace(full(), pose=at(0.5, 0.5)), JPEG)
@@ -46,18 +39,18 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def hub() -> Hub:
+def hub():
     return Hub()
 
 
 @pytest.fixture(scope="module")
-def server(hub: Hub, log: Path) -> Iterator[PageServer]:
+def server(hub, log):
     with PageServer(hub, Access.of(), log=log) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def shared_page(browser: Browser) -> Iterator[Page]:
+def shared_page(browser):
     context = browser.new_context(timezone_id="America/New_York", accept_downloads=True, locale="en-GB")
     page = context.new_page()
     page.set_default_timeout(20_000)
@@ -66,11 +59,11 @@ def shared_page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def page(shared_page: Page, server: PageServer) -> Iterator[Page]:
+def page(shared_page, server):
     """The page of the log; at the end, nothing went wrong in it."""
-    wrong: list[str] = []
+    wrong = []
 
-    def note(message: object) -> None:
+    def note(message):
         wrong.append(str(message))
 
     shared_page.on("console", note)
@@ -80,21 +73,21 @@ def page(shared_page: Page, server: PageServer) -> Iterator[Page]:
     yield shared_page
     shared_page.goto("about:blank")
     for event in ("console", "pageerror", "dialog"):
-        shared_page.remove_listener(event, note)  # type: ignore[call-overload]
+        shared_page.remove_listener(event, note)
     assert [text for text in wrong if "400" not in text] == []
 
 
-def search(page: Page, **fields: str) -> None:
+def search(page, **fields):
     for name, text in fields.items():
         page.locator(f"#past [name={name}]").fill(text)
     page.get_by_role("button", name="Search").click()
 
 
-def texts(page: Page) -> list[str]:
+def texts(page):
     return page.locator(".moment .text").all_text_contents()
 
 
-def test_thumbnails_stand_by_day_and_camera_and_older_ones_follow(page: Page) -> None:
+def test_thumbnails_stand_by_day_and_camera_and_older_ones_follow(page):
     moments = page.locator(".moment")
     expect(moments).to_have_count(60)
     expect(page.locator("#to-before")).to_have_attribute("aria-current", "page")
@@ -114,7 +107,7 @@ def test_thumbnails_stand_by_day_and_camera_and_older_ones_follow(page: Page) ->
     assert days.count() == 2
 
 
-def test_a_search_marks_the_words_and_says_what_else_matched(page: Page) -> None:
+def test_a_search_marks_the_words_and_says_what_else_matched(page):
     expect(page.locator(".moment")).to_have_count(60)
     search(page, words="cup")
     expect(page.locator(".moment")).to_have_count(2)
@@ -142,7 +135,7 @@ def test_a_search_marks_the_words_and_says_what_else_matched(page: Page) -> None
     expect(page.locator(".moment")).to_have_count(3)
 
 
-def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page: Page, server: PageServer) -> None:
+def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page, server):
     search(page, words="cup")
     expect(page.locator(".moment")).to_have_count(2)
     page.locator(".moment", has_text="a red cup").focus()
@@ -182,7 +175,7 @@ def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page: Page, 
     expect(page.locator(".moment")).to_have_count(2)
 
 
-def test_the_result_is_downloaded(page: Page) -> None:
+def test_the_result_is_downloaded(page):
     search(page, words="cup")
     expect(page.locator(".moment")).to_have_count(2)
     with page.expect_download() as download:
@@ -191,7 +184,7 @@ def test_the_result_is_downloaded(page: Page) -> None:
     assert "people in a kitchen" in download.value.path().read_text()
 
 
-def test_targets_are_large_enough_and_nothing_is_wider_than_a_phone(page: Page) -> None:
+def test_targets_are_large_enough_and_nothing_is_wider_than_a_phone(page):
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".moment")).to_have_count(60)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -205,7 +198,7 @@ def test_targets_are_large_enough_and_nothing_is_wider_than_a_phone(page: Page) 
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
-def test_without_a_log_the_page_says_which_command_writes_one(browser: Browser, tmp_path: Path) -> None:
+def test_without_a_log_the_page_says_which_command_writes_one(browser, tmp_path):
     path = tmp_path / "captions.db"
     with PageServer(Hub(), Access.of(), log=path) as server:
         page = browser.new_page()
@@ -222,7 +215,7 @@ def test_without_a_log_the_page_says_which_command_writes_one(browser: Browser, 
         page.close()
 
 
-def test_the_slider_shows_what_was_seen_in_the_last_two_minutes(page: Page, hub: Hub, server: PageServer) -> None:
+def test_the_slider_shows_what_was_seen_in_the_last_two_minutes(page, hub, server):
     page.locator("#to-now").click()
     expect(page.locator("#connection")).to_contain_text("Connected")
     now_s = time.monotonic()

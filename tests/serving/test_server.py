@@ -1,7 +1,5 @@
 """The server of the page over real sockets: what it answers, whom it refuses, and that nobody waits for others."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import logging
@@ -13,11 +11,8 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -40,18 +35,18 @@ TOKEN = make_token()
 
 
 @pytest.fixture(scope="module")
-def hub() -> Hub:
+def hub():
     return Hub("a test")
 
 
 @pytest.fixture(scope="module")
-def server(hub: Hub) -> Iterator[PageServer]:
+def server(hub):
     with PageServer(hub, Access.of()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def locked() -> Iterator[PageServer]:
+def locked():
     with PageServer(Hub(), Access.of(TOKEN)) as running:
         yield running
 
@@ -59,12 +54,12 @@ def locked() -> Iterator[PageServer]:
 class Browser:
     """Reads the stream of events."""
 
-    def __init__(self, server: PageServer, **headers: str) -> None:
+    def __init__(self, server, **headers):
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)
         self.connection.request("GET", "/events", headers=headers)
         self.answer = self.connection.getresponse()
 
-    def next(self, name: str) -> Any:
+    def next(self, name):
         """The data of the next event of this name."""
         event = ""
         while line := self.answer.readline().decode():
@@ -74,29 +69,29 @@ class Browser:
                 return json.loads(line[6:])
         raise EOFError("the stream ended")
 
-    def close(self) -> None:
+    def close(self):
         self.answer.close()
         self.connection.close()
 
 
 @contextmanager
-def browsing(server: PageServer) -> Iterator[Browser]:
+def browsing(server):
     with closing(Browser(server)) as browser:
         yield browser
 
 
-def wait_until(condition: Callable[[], object]) -> None:
+def wait_until(condition):
     end_s = time.monotonic() + TIMEOUT_S
     while not condition():
         assert time.monotonic() < end_s, "did not come about in time"
         time.sleep(0.005)
 
 
-def newest(server: PageServer, camera: str, name: str = "") -> dict[str, Any]:
+def newest(server, camera, name=""):
     """The caption of a camera as soon as it has one, of the frame of this name."""
-    found: dict[str, Any] = {}
+    found = {}
 
-    def is_there() -> bool:
+    def is_there():
         found.update(json.loads(get(server, "/captions.json")[1])["captions"].get(camera, {}))
         return bool(found) and found["image"] == name
 
@@ -107,7 +102,7 @@ def newest(server: PageServer, camera: str, name: str = "") -> dict[str, Any]:
 # --- what is answered ----------------------------------------------------------------------------------
 
 
-def test_the_page_its_files_and_nothing_else_are_served(server: PageServer) -> None:
+def test_the_page_its_files_and_nothing_else_are_served(server):
     status, body, headers = get(server, "/")
     assert status == 200
     assert headers["content-type"].startswith("text/html")
@@ -126,7 +121,7 @@ def test_the_page_its_files_and_nothing_else_are_served(server: PageServer) -> N
      "/page//etc/passwd", "/page/", "/page/main.py", "/nothing", "/frames/1.png", "/frames/-1.jpg", "/frames/x.jpg",
      "/frames/99999999999999999999999.jpg", "/frames/../page/main.js", "/docs", "/openapi.json"],
 )  # fmt: skip
-def test_any_other_path_is_not_found_in_a_sentence(server: PageServer, path: str) -> None:
+def test_any_other_path_is_not_found_in_a_sentence(server, path):
     status, body, headers = get(server, path)
     assert status == 404
     assert headers["content-type"].startswith("text/plain")
@@ -134,13 +129,13 @@ def test_any_other_path_is_not_found_in_a_sentence(server: PageServer, path: str
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-def test_a_request_that_could_change_something_is_refused(server: PageServer, method: str) -> None:
+def test_a_request_that_could_change_something_is_refused(server, method):
     status, body, _ = get(server, "/", method, **{"Content-Length": "0"})
     assert (status, body) == (405, "This server answers GET alone.\n")
 
 
 @pytest.mark.parametrize("path", ["/", "/page/main.js", "/captions.json", "/nothing", "/frames/0.jpg"])
-def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it(server: PageServer, path: str) -> None:
+def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it(server, path):
     headers = get(server, path)[2]
     policy = dict(directive.strip().partition(" ")[::2] for directive in headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"
@@ -156,7 +151,7 @@ def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it
     assert "server" not in headers
 
 
-def test_the_files_of_the_page_name_no_other_server_and_have_no_inline_script(server: PageServer) -> None:
+def test_the_files_of_the_page_name_no_other_server_and_have_no_inline_script(server):
     body = get(server, "/")[1]
     assert not re.findall(r"<script(?![^>]*\bsrc=)|\son\w+=|<style|\sstyle=", body)
     for name in ("page.css", "main.js", "links.js", "picture.js", "connection.js", "icon.svg"):
@@ -169,7 +164,7 @@ def test_the_files_of_the_page_name_no_other_server_and_have_no_inline_script(se
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/captions.json", "/page/main.js", "/frames/1.jpg", "/nothing"])
-def test_without_the_token_or_with_a_wrong_one_nothing_is_answered(locked: PageServer, path: str) -> None:
+def test_without_the_token_or_with_a_wrong_one_nothing_is_answered(locked, path):
     for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}, {"Cookie": "a=b"}):
         status, body, answered = get(locked, path, **headers)
         assert (status, body) == (401, "Open the address with the token that the server printed.\n")
@@ -177,13 +172,13 @@ def test_without_the_token_or_with_a_wrong_one_nothing_is_answered(locked: PageS
     assert get(locked, f"{path}?token={TOKEN[:-1]}")[0] == 401
 
 
-def test_the_token_is_accepted_in_a_header_a_query_or_a_cookie(locked: PageServer) -> None:
+def test_the_token_is_accepted_in_a_header_a_query_or_a_cookie(locked):
     assert get(locked, "/captions.json", Authorization=f"Bearer {TOKEN}")[0] == 200
     assert get(locked, f"/captions.json?token={TOKEN}")[0] == 200
     assert get(locked, "/captions.json", Cookie=f"smart_caption_{locked.port}={TOKEN}")[0] == 200
 
 
-def test_the_printed_address_leaves_the_token_in_a_cookie_and_not_in_the_address_bar(locked: PageServer) -> None:
+def test_the_printed_address_leaves_the_token_in_a_cookie_and_not_in_the_address_bar(locked):
     status, _, headers = get(locked, f"/?token={TOKEN}")
     assert status == 303
     assert headers["location"] == "."
@@ -192,7 +187,7 @@ def test_the_printed_address_leaves_the_token_in_a_cookie_and_not_in_the_address
     assert get(locked, "/", Cookie=cookie.split(";")[0])[0] == 200
 
 
-def test_a_name_that_another_site_could_use_is_refused_before_the_token_is_looked_at(locked: PageServer) -> None:
+def test_a_name_that_another_site_could_use_is_refused_before_the_token_is_looked_at(locked):
     for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{locked.port}"}, {"Host": ""}):
         status, body, _ = get(locked, f"/?token={TOKEN}", **headers)
         assert (status, body) == (403, "This server has another name: see --allow-host.\n")
@@ -202,7 +197,7 @@ def test_a_name_that_another_site_could_use_is_refused_before_the_token_is_looke
 # --- captions and frames -------------------------------------------------------------------------------
 
 
-def test_a_browser_gets_what_is_known_and_then_every_caption(server: PageServer, hub: Hub) -> None:
+def test_a_browser_gets_what_is_known_and_then_every_caption(server, hub):
     hub.publish(live_caption("a cup beside a lamp", camera="first"))
     newest(server, "first")
     with browsing(server) as browser:
@@ -220,7 +215,7 @@ def test_a_browser_gets_what_is_known_and_then_every_caption(server: PageServer,
     assert caption["named_objects"] == [[0], []]
 
 
-def test_a_line_end_in_a_caption_stays_inside_its_event(server: PageServer, hub: Hub) -> None:
+def test_a_line_end_in_a_caption_stays_inside_its_event(server, hub):
     text = "two\n\nevent: hello\ndata: {}\r\n lines \u2028 here"
     with browsing(server) as browser:
         hub.publish(live_caption(text, camera="lines"))
@@ -230,7 +225,7 @@ def test_a_line_end_in_a_caption_stays_inside_its_event(server: PageServer, hub:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_numbers_that_json_lacks_close_no_page(number: float) -> None:
+def test_numbers_that_json_lacks_close_no_page(number):
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
         hub.publish(live_caption(coverage=number, age_s=number))
@@ -245,12 +240,12 @@ def test_numbers_that_json_lacks_close_no_page(number: float) -> None:
             assert cameras == {"front": {"rate_hz": None}}
 
 
-def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageServer, hub: Hub) -> None:
+def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server, hub):
     before = hub.pictures_encoded
     for name, shade in (("dark", 40), ("light", 200)):
         hub.publish(replace(live_caption(camera="shades", shade=shade), name=name))
         caption = newest(server, "shades", name)
-    answers: list[Any] = []
+    answers = []
     threads = [threading.Thread(target=lambda: answers.append(get(server, f"/{caption['picture']}"))) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -263,7 +258,7 @@ def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server: PageS
     assert hub.pictures_encoded == before + 1
 
 
-def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_connected() -> None:
+def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_connected():
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
         before = replace(live_caption("a lamp"), received_monotonic_s=time.monotonic() - 3)
@@ -291,7 +286,7 @@ def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_conne
         assert json.loads(get(server, "/history.json?camera=nosuch")[1]) == {"moments": []}
 
 
-def test_the_camera_that_is_silent_for_the_longest_time_gives_way_to_one_more_than_are_kept() -> None:
+def test_the_camera_that_is_silent_for_the_longest_time_gives_way_to_one_more_than_are_kept():
     hub = Hub()
     with PageServer(hub, Access.of()) as server, browsing(server) as browser:
         browser.next("hello")
@@ -306,7 +301,7 @@ def test_the_camera_that_is_silent_for_the_longest_time_gives_way_to_one_more_th
         assert "invented 0" not in cameras
 
 
-def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer, hub: Hub) -> None:
+def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server, hub):
     live = live_caption(camera="large")
     large = np.zeros((1080, 1920, 3), np.uint8)
     image = LazyImage.of_pixels(large)
@@ -322,7 +317,7 @@ def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server: PageServer,
     assert decoded.shape == (540, MAX_PICTURE_PX, 3)
 
 
-def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server: PageServer, hub: Hub) -> None:
+def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server, hub):
     hub.publish(
         replace(live_caption(camera="broken"), image=LazyImage(lambda: decode_image_bytes(b"\x89PNG no picture")))
     )
@@ -332,7 +327,7 @@ def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server
 # --- slow browsers -------------------------------------------------------------------------------------
 
 
-def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browser() -> None:
+def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browser():
     hub = Hub()
     long = "a cup " + "very " * 1000 + "far away"
     with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
@@ -358,7 +353,7 @@ def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browse
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux")
-def test_a_browser_that_reads_nothing_for_long_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_reads_nothing_for_long_is_disconnected(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.server._STALLED_S", 1)
     hub = Hub()
     with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
@@ -367,7 +362,7 @@ def test_a_browser_that_reads_nothing_for_long_is_disconnected(monkeypatch: pyte
         slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         wait_until(lambda: hub.browsers == 1)
 
-        def is_gone() -> bool:
+        def is_gone():
             hub.publish(live_caption("a cup " + "very " * 1000 + "far away"))
             time.sleep(0.05)
             return hub.browsers == 0
@@ -375,23 +370,21 @@ def test_a_browser_that_reads_nothing_for_long_is_disconnected(monkeypatch: pyte
         wait_until(is_gone)
 
 
-def test_browsers_that_leave_are_forgotten(server: PageServer, hub: Hub) -> None:
+def test_browsers_that_leave_are_forgotten(server, hub):
     wait_until(lambda: hub.browsers == 0)
     with browsing(server):
         wait_until(lambda: hub.browsers == 1)
     wait_until(lambda: hub.browsers == 0)
 
 
-def test_more_browsers_than_the_limit_are_refused_in_a_sentence(
-    server: PageServer, hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_browsers_than_the_limit_are_refused_in_a_sentence(server, hub, monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.application.MAX_BROWSERS", 1)
     with browsing(server):
         wait_until(lambda: hub.browsers == 1)
         assert get(server, "/events")[:2] == (503, "1 browsers are connected, which is the limit.\n")
 
 
-def test_a_server_that_stops_ends_open_streams_and_frees_its_port() -> None:
+def test_a_server_that_stops_ends_open_streams_and_frees_its_port():
     hub = Hub()
     with PageServer(hub, Access.of()) as server:
         browser = Browser(server)
@@ -410,13 +403,13 @@ def test_a_server_that_stops_ends_open_streams_and_frees_its_port() -> None:
 # --- clients that send nothing, or nonsense ------------------------------------------------------------
 
 
-def half_request(server: PageServer) -> socket.socket:
+def half_request(server):
     client = socket.create_connection(("127.0.0.1", server.port))
     client.sendall(b"GET / HTTP/1.1\r\nHost: local")
     return client
 
 
-def test_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_requests_keep_nobody_out(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.connections.MAX_CONNECTIONS", 20)
     with PageServer(Hub(), Access.of()) as server, ExitStack() as stack:
         with browsing(server) as browser:
@@ -432,7 +425,7 @@ def test_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert client.recv(1) == b"", "the oldest gave way"
 
 
-def test_a_request_whose_header_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_whose_header_does_not_end_is_given_up(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.connections.HEADER_TIMEOUT_S", 0.3)
     with PageServer(Hub(), Access.of()) as server, closing(half_request(server)) as client:
         client.settimeout(TIMEOUT_S)
@@ -445,7 +438,7 @@ def test_a_request_whose_header_does_not_end_is_given_up(monkeypatch: pytest.Mon
             assert server_sees[0] == 200, "a stream is a complete request"
 
 
-def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.connections.STALLED_S", 0.5)
     hub = Hub()
     with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
@@ -454,7 +447,7 @@ def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch: pytest.Mon
         slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         wait_until(lambda: hub.browsers == 1)
 
-        def is_gone() -> bool:
+        def is_gone():
             hub.publish(live_caption("a cup " + "very " * 1000 + "far away"))
             slow.recv(1)
             time.sleep(0.02)
@@ -463,9 +456,7 @@ def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch: pytest.Mon
         wait_until(is_gone)
 
 
-def test_of_many_errors_one_is_logged_in_a_while_on_one_line_with_the_number_of_the_others(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_of_many_errors_one_is_logged_in_a_while_on_one_line_with_the_number_of_the_others(monkeypatch, caplog):
     monkeypatch.setattr("smart_caption_ros.serving.connections._LOG_PERIOD_S", 0.2)
     logger = logging.getLogger("a server")
     logger.addFilter(ErrorLimit())
@@ -482,7 +473,7 @@ def test_of_many_errors_one_is_logged_in_a_while_on_one_line_with_the_number_of_
     assert "Traceback" not in caplog.text
 
 
-def test_nonsense_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_nonsense_does_not_fill_the_log(caplog):
     with PageServer(Hub(), Access.of()) as server:
         for _ in range(50):
             with closing(socket.create_connection(("127.0.0.1", server.port))) as client:
@@ -493,7 +484,7 @@ def test_nonsense_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> Non
     assert len(lines) <= 3
 
 
-def test_the_stream_asks_proxies_not_to_keep_events_back(server: PageServer) -> None:
+def test_the_stream_asks_proxies_not_to_keep_events_back(server):
     with browsing(server) as browser:
         assert browser.answer.getheader("X-Accel-Buffering") == "no"
 
@@ -502,7 +493,7 @@ def test_the_stream_asks_proxies_not_to_keep_events_back(server: PageServer) -> 
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
-def test_with_a_certificate_the_page_is_served_over_https_alone(tmp_path: Path) -> None:
+def test_with_a_certificate_the_page_is_served_over_https_alone(tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost", "-out", str(certificate), "-keyout", str(key)]
@@ -519,7 +510,7 @@ def test_with_a_certificate_the_page_is_served_over_https_alone(tmp_path: Path) 
             get(server, "/")
 
 
-def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path: Path) -> None:
+def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path):
     (tmp_path / "cert.pem").write_text("no certificate")
     for name, reason in (("cert.pem", ".+"), ("missing.pem", "No such file")):
         with pytest.raises(ServingError, match=rf"the certificate .*{name} cannot be used: {reason}"):
@@ -529,7 +520,7 @@ def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path: Path) ->
 # --- addresses -----------------------------------------------------------------------------------------
 
 
-def test_a_port_that_is_taken_is_reported_in_a_sentence(server: PageServer) -> None:
+def test_a_port_that_is_taken_is_reported_in_a_sentence(server):
     with pytest.raises(ServingError, match=rf"^port {server.port} of 127.0.0.1 is taken by another program; .*--port"):
         PageServer(Hub(), Access.of(), port=server.port)
 
@@ -541,18 +532,18 @@ def test_a_port_that_is_taken_is_reported_in_a_sentence(server: PageServer) -> N
         ("203.0.113.7", "no address of this machine"),
     ],
 )
-def test_an_address_of_another_machine_is_reported_in_a_sentence(host: str, sentence: str) -> None:
+def test_an_address_of_another_machine_is_reported_in_a_sentence(host, sentence):
     with pytest.raises(ServingError, match=sentence):
         PageServer(Hub(), Access.of(), host=host)
 
 
-def test_without_the_packages_of_the_server_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_packages_of_the_server_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
     with pytest.raises(ServingError, match=r"needs uvicorn, .*pip install 'smart_caption_ros\[serve\]'"):
         PageServer(Hub(), Access.of())
 
 
-def test_the_address_of_all_interfaces_is_printed_as_one_that_a_browser_can_open() -> None:
+def test_the_address_of_all_interfaces_is_printed_as_one_that_a_browser_can_open():
     server = PageServer(Hub(), Access.of(TOKEN), host="0.0.0.0")
     assert server.url == f"http://127.0.0.1:{server.port}/"
     server.close()

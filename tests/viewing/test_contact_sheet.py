@@ -1,7 +1,5 @@
 """The sheet shows every picture, in order, in tidy rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

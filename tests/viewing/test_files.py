@@ -1,7 +1,5 @@
 """Pictures in files and in memory."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """What the overlay must keep of the frame, and what it must show."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 
