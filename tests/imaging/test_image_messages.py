@@ -383,6 +383,13 @@ def test_a_16_bit_png_of_a_camera_is_scaled_by_its_brightest_pixel(bits):
     np.testing.assert_array_equal(decoded[..., 1], pixels >> (bits - 8))
 
 
+def test_a_16_bit_png_becomes_grey_by_the_rule_of_mono16():
+    pixels = np.arange(0, 65536, 1024, dtype=np.uint16).reshape(8, 8)
+    data = cv2.imencode(".png", pixels)[1].tobytes()
+    decoded = decode_compressed(SimpleNamespace(format="mono16; png compressed", data=data))
+    np.testing.assert_array_equal(decoded, np.repeat((pixels // 256)[..., None], 3, axis=2))
+
+
 @pytest.mark.parametrize("suffix", [".jpg", ".png"])
 @pytest.mark.parametrize("kept", [0.0, 0.1, 0.5, 0.9])
 def test_truncated_compressed_data_are_refused(suffix, kept):
