@@ -81,13 +81,13 @@ def test_pointing_at_a_noun_marks_its_box_and_pointing_at_a_box_marks_its_noun(h
     words = page.locator("#words button")
     words.nth(1).hover()
     assert active_objects(page) == ["cup"]
-    expect(page.locator("#detail")).to_have_text("cup, names the object cup 90 %, probability 80 %")
+    expect(page.locator("#detail")).to_have_text("cup, names the object cup 90 %, probability 78 %")
     looked, spot = page.locator("#view .looked"), page.locator("#view .looked ellipse")
     assert looked.get_attribute("visibility") == "visible"
     assert spot.get_attribute("cx") == "1.5"
     words.nth(4).hover()
     assert active_objects(page) == []
-    expect(page.locator("#detail")).to_have_text("lamp, no object supports it, probability 80 %")
+    expect(page.locator("#detail")).to_have_text("lamp, no object supports it, probability 78 %")
     assert spot.get_attribute("cx") == "4.5"
     page.locator("#view g.object.named rect").last.hover()
     expect(words.nth(1)).to_have_class(re.compile("active"))
@@ -149,7 +149,7 @@ def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(h
     page.locator("#pause").focus()
     assert active_objects(page) == ["cup"], "Enter keeps the word marked"
     label = page.locator("#words button").nth(1).get_attribute("aria-label")
-    assert label == "cup, names the object cup 90 %, probability 80 %"
+    assert label == "cup, names the object cup 90 %, probability 78 %"
 
 
 def test_colours_follow_the_system_until_the_button_chooses(hub, server, open_page):

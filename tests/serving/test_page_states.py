@@ -208,7 +208,7 @@ def test_objects_are_grouped_and_a_plural_marks_as_many_as_it_says(hub, server, 
     active = page.locator("#view g.active")
     page.locator("#words button").nth(2).hover()
     expect(active).to_have_count(2)
-    expect(page.locator("#detail")).to_have_text("bottles, names 2 objects bottle 90\N{EN DASH}80 %, probability 80 %")
+    expect(page.locator("#detail")).to_have_text("bottles, names 2 objects bottle 90\N{EN DASH}80 %, probability 78 %")
     rows.first.hover()
     expect(active).to_have_count(3)
 
@@ -247,7 +247,9 @@ def test_extremes_stay_in_their_places(hub, server, open_page):
         objects=(replace(CUP, score=nan, box_xyxy=(nan,) * 4), replace(CUP, class_name="t" * 180)),
         words=tuple(replace(word, log_probability=nan, box_xyxy=(nan,) * 4) for word in live.caption.words),
     )
-    hub.publish(replace(live, caption=caption, age_s=nan, status_message="m" * 500, status=CaptionStatus.ERROR))
+    hub.publish(
+        replace(live, caption=caption, age_at_start_s=nan, status_message="m" * 500, status=CaptionStatus.ERROR)
+    )
     rtl = "قطة على كرسي"
     hub.publish(live_caption(rtl, camera="rtl"))
     page = open_page(server)

@@ -145,7 +145,7 @@ def test_a_caption_opens_with_its_boxes_and_the_link_opens_it_again(page, server
     assert dialog.locator(".labels span").all_text_contents() == ["cup"]
     assert dialog.locator("g.object").count() == 2
     box = dialog.locator("g.object.named rect").last
-    assert [float(box.get_attribute(name) or "") for name in ("x", "y", "width", "height")] == [1, 2, 2.5, 2]
+    assert [float(box.get_attribute(name) or "") for name in ("x", "y", "width", "height")] == [0, 0, 9, 9]
     assert dialog.locator(".boxes").get_attribute("viewBox") == "0 0 640 480"
     dialog.locator(".words button", has_text="cup").hover()
     assert dialog.locator("g.active").get_attribute("data-name") == "cup"
