@@ -124,5 +124,5 @@ def _read(port: int, stream: http.client.HTTPResponse, seen: _Seen) -> None:
                 answer = frames.getresponse()
                 picture = answer.read()
                 if answer.status == 200:
-                    age_ms = 1e3 * (time.monotonic() - float(caption["name"]))
+                    age_ms = 1e3 * (time.monotonic() - float(caption["image"]))
                     seen.add(age_ms, len(line) + len(picture))
