@@ -5,8 +5,7 @@ last word of a compound decides where the compound has no group of its own: an "
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +52,7 @@ class Things:
         shelf" are shelves, a "shower curtain" is a shower curtain.
         """
         written = tokenize(caption)
-        words = [_singular(word) for word in written]
+        words = [singular(word) for word in written]
         found: list[tuple[int, int, str]] = []
         position = 0
         while position < len(words):
@@ -79,8 +78,8 @@ class Things:
 
     def shown(self, things: Iterable[str], captions: Iterable[str]) -> frozenset[object]:
         """Collect the terms of everything that is there by a list of things and by captions."""
-        names = {*map(_singular_name, things), *(name for caption in captions for name in self.named(caption))}
-        return frozenset(term for name in names for term in (*self.terms(name), *_words(name)))
+        names = {*map(singular, things), *(name for caption in captions for name in self.named(caption))}
+        return frozenset(term for name in names for term in self.terms(name))
 
     def judge(self, caption: str, shown: frozenset[object]) -> dict[str, bool]:
         """Return the things that a caption names, and whether an image with the terms ``shown`` shows them."""
@@ -90,21 +89,6 @@ class Things:
     def absent(self, caption: str, shown: frozenset[object]) -> list[str]:
         """Return the things that a caption names and an image with the terms ``shown`` does not show."""
         return [name for name, is_there in self.judge(caption, shown).items() if not is_there]
-
-
-def _words(name: str) -> list[str]:
-    """Return a name of one word; the last word of others is among their terms."""
-    return [name] if " " not in name else []
-
-
-@cache
-def _singular(word: str) -> str:
-    return singular(word)
-
-
-def _singular_name(name: str) -> str:
-    first, _, last = name.rpartition(" ")
-    return f"{first} {_singular(last)}".strip()
 
 
 class ThingLists:
@@ -124,8 +108,3 @@ class ThingLists:
         for row, names in enumerate(lists):
             places = [numbers[name] for name in names or () if name in numbers]
             self.present[row, places] = True
-
-
-def lists_of(things: Mapping[str, Sequence[str]], images: Sequence[str]) -> list[Sequence[str] | None]:
-    """Return the list of each image, None where there is none."""
-    return [things.get(image) for image in images]

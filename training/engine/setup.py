@@ -18,7 +18,6 @@ from training.data.byte_pairs import BytePairs
 from training.data.captions import TokenizedCaptions, tokenize_captions
 from training.data.datasets import TRAINED_ON, merge_provenance, open_dataset, provenance
 from training.data.mixture import caption_weights
-from training.data.things import lists_of
 from training.data.tokenizer import RULES, build_vocabulary, script_of
 from training.data.visual_inputs import VisualInputs, open_visual_inputs
 from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
@@ -91,7 +90,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
         config.data.max_caption_words or search.max_words,
         caption_weights(dataset, images["train"]),
         search=search,
-        things=lists_of(dataset.things, images["train"]) if dataset.things else (),
+        things=[dataset.things.get(image) for image in images["train"]] if dataset.things else (),
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)

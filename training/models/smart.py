@@ -80,16 +80,12 @@ class Smart(Transformer):
     def _thing_logits(self, projected: Tensor, visual: Visual) -> Tensor:
         """Pool the logits of all tokens by their soft maximum, the logarithm of the mean exponential; (B, things)."""
         of_tokens = self.thing_projection(projected)
-        if visual.mask is None:
-            highest = of_tokens.amax(dim=1, keepdim=True)
-            pooled = highest + (of_tokens - highest).exp().mean(dim=1, keepdim=True).log()
-        else:
-            real = visual.mask[..., None]
-            of_tokens = of_tokens.masked_fill(~real, _PADDING_LOGIT)
-            highest = of_tokens.amax(dim=1, keepdim=True)
-            sums = (of_tokens - highest).exp().sum(dim=1, keepdim=True)
-            pooled = highest + (sums / real.sum(dim=1, keepdim=True)).log()
-        return pooled.squeeze(1)
+        count: Tensor | int = of_tokens.shape[1]
+        if visual.mask is not None:
+            of_tokens = of_tokens.masked_fill(~visual.mask[..., None], _PADDING_LOGIT)
+            count = visual.mask.sum(dim=1, keepdim=True)
+        highest = of_tokens.amax(dim=1, keepdim=True)
+        return highest.squeeze(1) + ((of_tokens - highest).exp().sum(dim=1) / count).log()
 
     def project_tokens(self, visual: Visual) -> Tensor:
         if not self.config.things:
