@@ -22,7 +22,9 @@ class DrawnObject(Protocol):
     """A detected or a labelled object."""
 
     @property
-    def class_name(self) -> str: ...
+    def class_name(self) -> str:
+        """Name of its class."""
+
     @property
     def box_xyxy(self) -> Sequence[float]:
         """Left, top, right, bottom in pixels."""
