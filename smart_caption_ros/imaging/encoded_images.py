@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 _EXIF_ORIENTATION = 0x0112  # PIL.ExifTags.Base.Orientation, since Pillow 9.4
 _BEFORE_OPENCV_4_6 = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)
-_PNG_STAYS_UNROTATED = _BEFORE_OPENCV_4_6  # it reads no EXIF in PNG files
 _TIFF_IS_FRACTIONS = _BEFORE_OPENCV_4_6  # it takes all TIFF pixels of 32 bits for floating-point numbers
 
 MAX_PIXELS = 50_000_000
@@ -81,8 +80,13 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
         _note_missing_end_marker()
         raw = raw.rstrip(b"\xff") + _END_MARKER
     _check_pixels(raw, max_pixels)
-    if raw[4:8] == b"ftyp":  # AVIF: OpenCV does not apply the turn that the container stores
+    # OpenCV does not apply the turn that an AVIF stores, and some releases not that of a PNG or WebP either.
+    if raw[4:8] == b"ftyp" or (raw.startswith((b"\x89PNG", b"RIFF")) and _is_turned(raw)):
         return _decoded_by_pillow(raw)
+    header = _NETPBM_HEADER.match(raw)
+    is_text = header is not None and header[1] in b"23"
+    if is_text:
+        raw += b"\n"  # OpenCV before 4.6 reads on after the last number
     try:
         image = _imdecode(raw, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
         if image is None or image.dtype not in (np.uint8, np.uint16):
@@ -94,8 +98,8 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
     if _TIFF_IS_FRACTIONS and image.dtype == np.float32 and raw.startswith((b"II*\0", b"MM\0*")):
         sample_format = _tiff_tags(raw).get(TiffImagePlugin.SAMPLEFORMAT, (1,))[0]
         image = image.view({1: np.uint32, 2: np.int32}.get(sample_format, np.float32))
-    if header := _NETPBM_HEADER.match(raw):
-        image = _scaled_by_largest_value(image, int(header[4]), is_text=header[1] in b"23")
+    if header:
+        image = _scaled_by_largest_value(image, int(header[4]), is_text=is_text)
     return _to_bgr(image, is_radiance=raw.startswith(b"#?"))
 
 
@@ -154,17 +158,27 @@ def read_image_size(path: Path) -> tuple[int, int]:
     """
     try:
         with Image.open(path) as image:
-            # getexif() decodes the whole PNG if there is no EXIF chunk before the pixels.
-            exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
-            if image.format == "PNG" and _PNG_STAYS_UNROTATED:
-                exif = {}
             width, height = image.size
             if isinstance(image, TiffImagePlugin.TiffImageFile):  # Pillow 11 and later give the turned size
                 width, height = image.tag_v2[TiffImagePlugin.IMAGEWIDTH], image.tag_v2[TiffImagePlugin.IMAGELENGTH]
-            return (height, width) if exif.get(_EXIF_ORIENTATION) in (5, 6, 7, 8) else (width, height)
+            return (height, width) if _orientation_of(image) in (5, 6, 7, 8) else (width, height)
     except (OSError, SyntaxError, LookupError, ValueError, Image.DecompressionBombError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is damaged or not an image"
         raise ImageError(reason) from error
+
+
+def _orientation_of(image: Image.Image) -> int:
+    """Read the orientation that a camera has stored; 1 if there is none."""
+    # getexif() decodes the whole PNG if there is no EXIF chunk before the pixels.
+    exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
+    return int(exif.get(_EXIF_ORIENTATION, 1))
+
+
+def _is_turned(raw: bytes) -> bool:
+    """Whether the pixels of an encoded image are stored turned or mirrored."""
+    with suppress(OSError, SyntaxError, ValueError), Image.open(io.BytesIO(raw)) as image:
+        return _orientation_of(image) != 1
+    return False
 
 
 def _check_pixels(raw: bytes, max_pixels: int) -> None:
@@ -180,11 +194,13 @@ def _check_pixels(raw: bytes, max_pixels: int) -> None:
             size = image.size
     except Image.DecompressionBombError:
         raise ImageError(f"it has {limit}") from None
-    if size is None:  # Radiance, PFM, and TIFF with unusual pixels, which OpenCV reads and Pillow does not
+    if size is None:  # Radiance, PFM, and unusual PPM and TIFF, which OpenCV reads and a Pillow does not
         if match := _RADIANCE_HEADER.match(raw):
             size = int(match[2]), int(match[1])
         elif match := _PFM_HEADER.match(raw):
             size = int(match[1]), int(match[2])
+        elif match := _NETPBM_HEADER.match(raw):
+            size = int(match[2]), int(match[3])
         else:
             with suppress(SyntaxError, ValueError, LookupError, TypeError, struct.error):
                 tags = _tiff_tags(raw)

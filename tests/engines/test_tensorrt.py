@@ -14,6 +14,15 @@ from smart_caption_ros.engines.tensorrt import _run_interruptibly
 from tests.engines.stand_in import StandIn
 
 
+@pytest.fixture
+def heard_sigint():
+    """SIGINT raises KeyboardInterrupt, also in a process of the background, which a shell starts with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_sigint")
 def test_ctrl_c_ends_a_build_that_runs_on_another_thread() -> None:
     started, interrupted = threading.Event(), threading.Event()
 
