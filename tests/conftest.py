@@ -10,12 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import pytest
 from hypothesis import HealthCheck, settings
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage
+from tests.frames import blobs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,6 +54,16 @@ def browser() -> Iterator["Browser"]:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """A folder ``kitchen`` of three pictures."""
+    folder = tmp_path / "kitchen"
+    folder.mkdir()
+    for number in range(3):
+        cv2.imwrite(str(folder / f"{number}.png"), blobs(number, 48, 64))
+    return folder
 
 
 @pytest.fixture(autouse=True)

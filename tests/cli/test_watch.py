@@ -9,15 +9,6 @@ import pytest
 from tests.frames import blobs
 
 
-@pytest.fixture
-def pictures(tmp_path):
-    folder = tmp_path / "kitchen"
-    folder.mkdir()
-    for number in range(3):
-        cv2.imwrite(str(folder / f"{number}.png"), blobs(number, 48, 64))
-    return folder
-
-
 def test_a_source_gives_one_json_object_for_each_picture(run, pictures, tiny_bundle):
     (pictures / "1.png").write_bytes(b"no picture")
     result = run("watch", "--source", pictures, "--bundle", tiny_bundle, "--json", "--interval", 0)

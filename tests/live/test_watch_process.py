@@ -3,10 +3,8 @@
 import contextlib
 import signal
 
-import cv2
 import pytest
 
-from tests.frames import blobs
 from tests.live.terminal_process import CLI, TerminalProcess
 
 SCRIPTED = """
@@ -28,15 +26,6 @@ print("noise", file=sys.stderr)
 status = watch(feed)
 sys.exit(status)
 """
-
-
-@pytest.fixture
-def pictures(tmp_path):
-    folder = tmp_path / "kitchen"
-    folder.mkdir()
-    for number in range(3):
-        cv2.imwrite(str(folder / f"{number}.png"), blobs(number, 48, 64))
-    return folder
 
 
 def test_a_folder_is_watched_and_the_window_resized(pictures, tiny_bundle):
