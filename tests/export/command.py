@@ -5,11 +5,9 @@ import copy
 import hashlib
 import io
 import sys
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from torch import nn
 
 from export import graphs, source, vision_bundle
 from export.__main__ import main
@@ -25,11 +23,11 @@ class Done(NamedTuple):
     err: str
 
 
-def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+def remembered(function):
     """Call ``function(module, ...)`` once for the same weights and options; its results are copies."""
-    results: dict[Any, Any] = {}
+    results = {}
 
-    def call(module: nn.Module, *arguments: Any, **options: Any) -> Any:
+    def call(module, *arguments, **options):
         # The size of a backbone's frames is neither in its weights nor in its description.
         digest = hashlib.sha256(f"{module} {getattr(module, 'spec', None)}".encode())
         for name, tensor in module.state_dict().items():
@@ -45,7 +43,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 TRACE, VISION = remembered(trace_captioner), remembered(export_vision)
 
 
-def export(*arguments: object) -> Done:
+def export(*arguments):
     """Run the command without data sets."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -1,23 +1,18 @@
 """Tiny captioners, traced once and joined in many ways, and an exported bundle."""
 
-from pathlib import Path
-
-import onnx
 import pytest
 import torch
 
 from export.storage import round_to_float16
-from export.trace import TracedCaptioner, trace_captioner
+from export.trace import trace_captioner
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.export.command import VISION, export
 from tests.tiny_model import tiny_smart, tiny_trained
-from training.models.smart import Smart
-from training.vision.backbone import Backbone
 
 
 @pytest.fixture(scope="session", params=[(1, 1), (10, 1)], ids=lambda p: f"beam{p[0]}-layers{p[1]}")
-def traced_model(request: pytest.FixtureRequest) -> tuple[Smart, TracedCaptioner]:
+def traced_model(request):
     """A captioner and its graphs, with the smallest and the largest beam."""
     beam_size, layers = request.param
     model = tiny_smart(encoder_layers=layers, decoder_layers=layers)
@@ -29,7 +24,7 @@ def traced_model(request: pytest.FixtureRequest) -> tuple[Smart, TracedCaptioner
 
 
 @pytest.fixture(scope="session")
-def traced() -> TracedCaptioner:
+def traced():
     """Graphs of a captioner with three beams and weights that are worth halving, and lose nothing by it."""
     model = tiny_smart(vocabulary_size=200, d_model=64, d_ff=256, encoder_layers=1, decoder_layers=1)
     round_to_float16(model)
@@ -37,7 +32,7 @@ def traced() -> TracedCaptioner:
 
 
 @pytest.fixture(scope="session")
-def backbone() -> Backbone:
+def backbone():
     """The random backbone of the exported bundle, with weights that 16 bits hold; it must not be changed."""
     backbone = tiny_trained().backbone
     assert backbone is not None
@@ -46,14 +41,13 @@ def backbone() -> Backbone:
 
 
 @pytest.fixture(scope="session")
-def vision_graph(backbone: Backbone) -> onnx.ModelProto:
+def vision_graph(backbone):
     """The graph of the backbone; it must not be changed."""
-    graph: onnx.ModelProto = VISION(backbone, detects=False)
-    return graph
+    return VISION(backbone, detects=False)
 
 
 @pytest.fixture(scope="session")
-def exported_bundle(tiny_checkpoint: Path) -> Path:
+def exported_bundle(tiny_checkpoint):
     """The bundle that the export command makes of the tiny checkpoint."""
     folder = tiny_checkpoint.parent / "bundle"
     done = export(tiny_checkpoint, folder, "--check-images", 4)

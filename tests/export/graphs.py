@@ -1,18 +1,17 @@
 """Running captioner graphs in tests."""
 
 import numpy as np
-import onnx
 import onnxruntime
 import torch
 
 from smart_caption_ros.captioning.guidance import WordBiases
 from tests.plain_beam_search import plain_beam_search
-from training.models.captioner import Captioner, Visual
+from training.models.captioner import Visual
 
 MAX_WORDS = 12
 
 
-def session_of(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
+def session_of(graph):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -23,7 +22,7 @@ Guides = list[dict[int, tuple[float, int]]]
 """Bias and group of words by their ids, for each image."""
 
 
-def random_guides(batch: int, words: int, seed: int) -> Guides:
+def random_guides(batch, words, seed):
     """Biases of twelve words in four groups, for each image; some are negative."""
     random = np.random.default_rng(seed)
     return [
@@ -35,7 +34,7 @@ def random_guides(batch: int, words: int, seed: int) -> Guides:
     ]
 
 
-def word_biases(guides: Guides, words: int) -> WordBiases:
+def word_biases(guides, words):
     """Guides as the arrays that a graph takes."""
     biases = WordBiases.none(len(guides), words)
     for image, guide in enumerate(guides):
@@ -44,13 +43,7 @@ def word_biases(guides: Guides, words: int) -> WordBiases:
     return biases
 
 
-def run(
-    session: onnxruntime.InferenceSession,
-    visual: Visual,
-    biases: WordBiases | None = None,
-    *,
-    every_beam: bool = False,
-) -> dict[str, np.ndarray]:
+def run(session, visual, biases=None, *, every_beam=False):
     """Run a captioner graph on the inputs that it takes."""
     tokens = visual.tokens
     given = {
@@ -65,7 +58,7 @@ def run(
     return dict(zip((output.name for output in session.get_outputs()), session.run(None, inputs), strict=True))
 
 
-def ragged(batch: int, seed: int, length: int = 9) -> Visual:
+def ragged(batch, seed, length=9):
     """Random tokens, another number of them for each image; the first has all."""
     torch.manual_seed(seed)
     counts = torch.randint(1, length + 1, (batch, 1))
@@ -73,13 +66,7 @@ def ragged(batch: int, seed: int, length: int = 9) -> Visual:
     return Visual(torch.randn(batch, length, 24) * 2, torch.arange(length)[None] < counts)
 
 
-def assert_equal_to_plain_search(
-    captioner: Captioner,
-    found: dict[str, np.ndarray],
-    visual: Visual,
-    beams: int,
-    guides: Guides | None = None,
-) -> list[list[int]]:
+def assert_equal_to_plain_search(captioner, found, visual, beams, guides=None):
     """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
     batch, beam_size, _ = found["words"].shape
     lengths = []

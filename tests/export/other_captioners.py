@@ -1,13 +1,13 @@
 """Captioners that no registered family resembles: what the export must take although no recipe uses it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import TOKEN_WIDTH
-from training.models.captioner import Captioner, CaptionerConfig, Rows, Slots, Step, Visual, visible_slots
+from training.models.captioner import Captioner, CaptionerConfig, Rows, Slots, Step, visible_slots
 
 WIDTH = 32
 
@@ -22,7 +22,7 @@ class LstmState(NamedTuple):
 class AdditiveLstm(Captioner):
     """Additive attention from the previous hidden state, then one LSTM cell; its state is Rows alone."""
 
-    def __init__(self, config: CaptionerConfig) -> None:
+    def __init__(self, config):
         super().__init__(config)
         self.token_projection = nn.Linear(config.token_width, WIDTH)
         self.hidden_projection = nn.Linear(WIDTH, WIDTH)
@@ -31,23 +31,14 @@ class AdditiveLstm(Captioner):
         self.cell = nn.LSTMCell(WIDTH + config.token_width, WIDTH)
         self.word_projection = nn.Linear(WIDTH, config.vocabulary_size)
 
-    def encode(self, visual: Visual) -> dict[str, Any]:
+    def encode(self, visual):
         return {"tokens": visual.tokens, "projected": self.token_projection(visual.tokens), "mask": visual.mask}
 
-    def initial_state(self, encoded: dict[str, Any], sequences: int) -> LstmState:
+    def initial_state(self, encoded, sequences):
         start = encoded["projected"].mean(dim=1, keepdim=True).expand(-1, sequences, -1).tanh()
         return LstmState(Rows(start), Rows(torch.zeros_like(start)))
 
-    def decode(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: LstmState,
-        encoded: dict[str, Any],
-        *,
-        attention: bool = True,
-    ) -> Step:
+    def decode(self, words, position, past, state, encoded, *, attention=True):
         hidden, cell = state.hidden.values.flatten(0, 1), state.cell.values.flatten(0, 1)
         batch, group, length = words.shape
         logits, attentions = [], []
@@ -74,11 +65,11 @@ class PlacedLstm(AdditiveLstm):
 
     needs_boxes = True
 
-    def __init__(self, config: CaptionerConfig) -> None:
+    def __init__(self, config):
         super().__init__(config)
         self.place_projection = nn.Linear(4, config.token_width)
 
-    def encode(self, visual: Visual) -> dict[str, Any]:
+    def encode(self, visual):
         assert visual.boxes_xyxy is not None
         return super().encode(visual._replace(tokens=visual.tokens + self.place_projection(visual.boxes_xyxy * 5)))
 
@@ -86,30 +77,21 @@ class PlacedLstm(AdditiveLstm):
 class TwoAxes(Captioner):
     """Self-attention whose slots are axis 2 of its keys (B, d, S) and axis 1 of its values (B, S, d)."""
 
-    def __init__(self, config: CaptionerConfig) -> None:
+    def __init__(self, config):
         super().__init__(config)
         self.word_embedding = nn.Embedding(config.vocabulary_size, WIDTH)
         self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
         self.image_key = nn.Linear(config.token_width, WIDTH)
         self.word_projection = nn.Linear(WIDTH, config.vocabulary_size)
 
-    def encode(self, visual: Visual) -> tuple[Tensor, Tensor | None]:
+    def encode(self, visual):
         return self.image_key(visual.tokens), visual.mask
 
-    def initial_state(self, encoded: tuple[Tensor, Tensor | None], sequences: int) -> dict[str, Slots | None]:
+    def initial_state(self, encoded, sequences):
         tokens = encoded[0]
         return {"keys": Slots(tokens[:, :0].transpose(1, 2)), "nothing": None, "values": Slots(tokens[:, :0])}
 
-    def decode(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: dict[str, Any],
-        encoded: tuple[Tensor, Any],
-        *,
-        attention: bool = True,
-    ) -> Step:
+    def decode(self, words, position, past, state, encoded, *, attention=True):
         (_, group, length), (tokens, mask) = words.shape, encoded
         x = self.word_embedding(words).flatten(1, 2)  # (B, G * T, d)
         keys = torch.cat([state["keys"].values, self.key(x).transpose(1, 2)], dim=2)
@@ -129,10 +111,10 @@ class TwoAxes(Captioner):
         )
 
 
-def tiny_other(family: type[Captioner], seed: int = 0) -> Captioner:
+def tiny_other(family, seed=0):
     """Make a random captioner of 30 words whose captions end at different lengths."""
     torch.manual_seed(seed)
-    captioner: Any = family(CaptionerConfig(30, TOKEN_WIDTH)).eval()
+    captioner = family(CaptionerConfig(30, TOKEN_WIDTH)).eval()
     with torch.no_grad():
         captioner.word_embedding.weight *= 3
         captioner.word_projection.weight *= 8

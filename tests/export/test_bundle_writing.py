@@ -10,21 +10,19 @@ from export.bundle import ExportError, write_bundle
 from smart_caption_ros.captioning import Bundle
 
 
-def write_again(source: Path, folder: Path, **options: object) -> Bundle:
+def write_again(source, folder, **options):
     """The bundle of ``source``, written to ``folder`` under another name."""
     bundle = Bundle.load(source)
     facts = {**{key: value for key, value in bundle.manifest.items() if key != "files"}, "name": "newer"}
     graphs = {name: onnx.load_model_from_string(bundle.read_graph(name)) for name in ("vision.onnx", "captioner.onnx")}
-    return write_bundle(folder, graphs, bundle.vocabulary, facts, **options)  # type: ignore[arg-type]
+    return write_bundle(folder, graphs, bundle.vocabulary, facts, **options)
 
 
-def refuse(bundle: Bundle) -> None:
+def refuse(bundle):
     raise ExportError(f"{bundle.name} says something else than torch")
 
 
-def test_a_bundle_that_fails_its_check_leaves_the_one_that_it_would_have_replaced(
-    tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_that_fails_its_check_leaves_the_one_that_it_would_have_replaced(tiny_bundle, tmp_path):
     folder = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     with pytest.raises(ExportError, match="newer says something else"):
         write_again(tiny_bundle, folder, replace=True, check=refuse)
@@ -32,9 +30,7 @@ def test_a_bundle_that_fails_its_check_leaves_the_one_that_it_would_have_replace
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_a_bundle_that_passes_its_check_replaces_the_old_one_and_leaves_nothing_else(
-    tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_that_passes_its_check_replaces_the_old_one_and_leaves_nothing_else(tiny_bundle, tmp_path):
     folder = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     written = write_again(tiny_bundle, folder, replace=True, check=lambda bundle: None)
     assert (written.path, written.name) == (folder, "newer")

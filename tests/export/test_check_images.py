@@ -1,8 +1,5 @@
 """The photographs that an export is checked on."""
 
-from pathlib import Path
-from typing import Any
-
 import cv2
 import pytest
 
@@ -11,30 +8,30 @@ from export.check_images import CheckImages
 from tests.export.command import export
 from tests.frames import blobs
 
-RECORD: dict[str, Any] = {"experiment": {"data": {"max_words": 12}}}
+RECORD = {"experiment": {"data": {"max_words": 12}}}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "photographs" / "kitchen").mkdir(parents=True)
     for number, size in enumerate([(40, 60), (90, 30)]):
         cv2.imwrite(str(tmp_path / "photographs" / "kitchen" / f"{number}.png"), blobs(number, *size))
     return tmp_path / "photographs"
 
 
-def test_the_photographs_of_a_folder_are_read_at_any_size(folder: Path) -> None:
+def test_the_photographs_of_a_folder_are_read_at_any_size(folder):
     photographs = CheckImages.find(folder, RECORD)
     assert [image.shape for image in photographs.read(5)] == [(40, 60, 3), (90, 30, 3)]
 
 
-def test_without_the_runs_data_the_frames_that_ship_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_runs_data_the_frames_that_ship_are_taken(tmp_path, monkeypatch):
     monkeypatch.setenv("SMART_CAPTION_DATA", str(tmp_path))
     photographs = CheckImages.find(None, RECORD)
     assert photographs.description == "frames that ship"
     assert len(photographs.read(3)) == 3
 
 
-def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder, tmp_path):
     with pytest.raises(ExportError, match="has no photographs"):
         CheckImages.find(tmp_path / "nothing", RECORD)
     (folder / "broken.jpg").write_bytes(b"no image")
@@ -43,9 +40,7 @@ def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder: Path,
 
 
 @pytest.mark.long
-def test_an_export_is_checked_on_the_photographs_that_are_given(
-    tiny_checkpoint: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_an_export_is_checked_on_the_photographs_that_are_given(tiny_checkpoint, folder, tmp_path):
     done = export(tiny_checkpoint, tmp_path / "bundle", "--calibration", folder)
     assert done.status == 0, done.err
     assert f"2 of 2 captions of photographs of {folder} identical" in done.out

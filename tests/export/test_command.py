@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import onnx
 import pytest
@@ -18,7 +16,7 @@ from training.engine.trained_captioner import TrainedCaptioner
 from training.models.eight_bits import set_eight_bits
 
 
-def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) -> None:
+def test_a_bundle_is_written_and_checked_against_torch(exported_bundle):
     bundle = Bundle.load(exported_bundle)
     assert bundle.manifest["precision"] == {"stored": "float16", "computed": "float32"}
     assert bundle.manifest["architecture"]["memory_slots"] == 5
@@ -28,7 +26,7 @@ def test_a_bundle_is_written_and_checked_against_torch(exported_bundle: Path) ->
 
 
 @pytest.mark.long
-def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkpoint: Path, tmp_path: Path) -> None:
+def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkpoint, tmp_path):
     done = export(
         tiny_checkpoint, tmp_path / "bundle", "--precision", "float16", "--no-static", "--max-words", 4,
         "--check-images", 2,
@@ -41,9 +39,7 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
 
 
 @pytest.mark.long
-def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(
-    tiny_checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(tiny_checkpoint, tmp_path):
     done = export(tiny_checkpoint, tmp_path / "bundle", "--repeat-penalty", 50, "--no-guide", "--check-images", 4)
     assert done.status == 0, done.err
     assert "4 of 4 captions" in done.out
@@ -57,9 +53,7 @@ def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(
 
 
 @pytest.mark.long
-def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(
-    tiny_checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(tiny_checkpoint, tmp_path):
     done = export(tiny_checkpoint, tmp_path / "bundle", "--image-size", 96, "--check-images", 4)
     assert done.status == 0, done.err
     assert "4 of 4 captions" in done.out
@@ -73,7 +67,7 @@ def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(
 
 
 @pytest.fixture(scope="module")
-def eight_bit_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def eight_bit_checkpoint(tiny_checkpoint, tmp_path_factory):
     trained = TrainedCaptioner.load(tiny_checkpoint)
     # One word is far more probable than the others: near ties between random words may fall either way.
     words = trained.captioner.get_parameter("word_projection.weight").data
@@ -87,9 +81,7 @@ def eight_bit_checkpoint(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPat
 
 @pytest.mark.long
 @pytest.mark.parametrize("trained_so", [True, False])
-def test_a_captioner_has_all_layers_in_8_bits_whatever_it_was_trained_in(
-    trained_so: bool, eight_bit_checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_captioner_has_all_layers_in_8_bits_whatever_it_was_trained_in(trained_so, eight_bit_checkpoint, tmp_path):
     trained = TrainedCaptioner.load(eight_bit_checkpoint)
     set_eight_bits(trained.captioner, trained_so)
     trained.save(tmp_path / "best.safetensors")
@@ -106,8 +98,8 @@ def test_a_captioner_has_all_layers_in_8_bits_whatever_it_was_trained_in(
 
 @pytest.mark.long
 def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same_stored_weights(
-    eight_bit_checkpoint: Path, tmp_path: Path
-) -> None:
+    eight_bit_checkpoint, tmp_path
+):
     options = ("--precision", "int8", "--beam-size", 2, "--check-images", 4)
     done = export(eight_bit_checkpoint, tmp_path / "both", *options)
     assert done.status == 0, done.err
@@ -125,10 +117,10 @@ def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same
 
 
 @pytest.fixture
-def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def refuse(monkeypatch, capsys):
     """Run the command in this process, where nothing may be traced, and return its one sentence."""
 
-    def refused(*arguments: object, status: int = 1) -> str:
+    def refused(*arguments, status=1):
         monkeypatch.setattr(sys, "argv", ["export", *map(str, arguments)])
         monkeypatch.setenv("SMART_CAPTION_DATA", "/nowhere")
         monkeypatch.setattr(graphs, "trace_captioner", traced)
@@ -136,7 +128,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         assert main() == status
         return capsys.readouterr().err
 
-    def traced(*arguments: object, **options: object) -> None:
+    def traced(*arguments, **options):
         raise AssertionError("the options were not checked before tracing")
 
     return refused
@@ -153,8 +145,8 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_what_cannot_be_exported_is_refused_in_one_sentence_before_tracing(
-    refuse: Callable[..., str], tiny_checkpoint: Path, tmp_path: Path, options: tuple[object, ...], reason: str
-) -> None:
+    refuse, tiny_checkpoint, tmp_path, options, reason
+):
     said = refuse(tiny_checkpoint, tmp_path / "bundle", *options)
     assert said.startswith(f"error: {reason}")
     assert said.count("\n") == 1
@@ -162,34 +154,28 @@ def test_what_cannot_be_exported_is_refused_in_one_sentence_before_tracing(
 
 
 @pytest.mark.parametrize("options", [("--beam-size", 11), ("--beam-size", 0), ("--precision", "int4"), ("--loud",)])
-def test_an_option_that_does_not_exist_is_a_usage_error(
-    refuse: Callable[..., str], tmp_path: Path, options: tuple[object, ...]
-) -> None:
+def test_an_option_that_does_not_exist_is_a_usage_error(refuse, tmp_path, options):
     assert str(options[0]) in refuse("best.safetensors", tmp_path / "bundle", *options, status=2)
 
 
-def test_an_existing_folder_is_not_written_over_unasked(
-    refuse: Callable[..., str], tiny_checkpoint: Path, bundle_copy: Path
-) -> None:
+def test_an_existing_folder_is_not_written_over_unasked(refuse, tiny_checkpoint, bundle_copy):
     before = (bundle_copy / "manifest.json").read_bytes()
     assert "--replace" in refuse(tiny_checkpoint, bundle_copy)
     assert (bundle_copy / "manifest.json").read_bytes() == before
 
 
-def test_a_folder_that_is_no_bundle_is_never_replaced(
-    refuse: Callable[..., str], tiny_checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_no_bundle_is_never_replaced(refuse, tiny_checkpoint, tmp_path):
     (tmp_path / "precious").write_text("thesis")
     assert "not a bundle" in refuse(tiny_checkpoint, tmp_path, "--replace")
     assert (tmp_path / "precious").read_text() == "thesis"
 
 
-def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse: Callable[..., str], tmp_path: Path) -> None:
+def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse, tmp_path):
     (tmp_path / "best.safetensors").write_bytes(b"no tensors here")
     assert "not a readable checkpoint" in refuse(tmp_path / "best.safetensors", tmp_path / "bundle")
 
 
-def test_a_refusal_of_the_process_has_no_traceback(tmp_path: Path) -> None:
+def test_a_refusal_of_the_process_has_no_traceback(tmp_path):
     command = [sys.executable, "-m", "export", tmp_path / "best.safetensors", tmp_path / "bundle"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 1

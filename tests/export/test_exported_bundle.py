@@ -1,7 +1,5 @@
 """An exported bundle on the robot side gives the captions of torch."""
 
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
@@ -14,12 +12,12 @@ from training.engine.trained_captioner import TrainedCaptioner
 
 
 @pytest.fixture(scope="module")
-def captioner(exported_bundle: Path) -> Captioner:
+def captioner(exported_bundle):
     return Captioner.from_bundle(exported_bundle, engine="onnxruntime-cpu", threads=1)
 
 
 @pytest.fixture(scope="module")
-def trained(tiny_checkpoint: Path) -> TrainedCaptioner:
+def trained(tiny_checkpoint):
     trained = TrainedCaptioner.load(tiny_checkpoint)
     round_to_float16(trained.captioner)
     round_to_float16(trained.backbone)
@@ -27,9 +25,7 @@ def trained(tiny_checkpoint: Path) -> TrainedCaptioner:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_words_and_log_probabilities_equal_those_of_torch(
-    captioner: Captioner, trained: TrainedCaptioner, seed: int
-) -> None:
+def test_words_and_log_probabilities_equal_those_of_torch(captioner, trained, seed):
     image = blobs(seed)
     expected = trained.caption_images(image[None], beam_size=5, max_words=12)
     caption = captioner.caption(image)
@@ -42,7 +38,7 @@ def test_words_and_log_probabilities_equal_those_of_torch(
     assert caption.score == pytest.approx(float(expected.scores[0, 0]), abs=1e-3)
 
 
-def test_a_larger_frame_is_squashed_as_opencv_does_it(captioner: Captioner, trained: TrainedCaptioner) -> None:
+def test_a_larger_frame_is_squashed_as_opencv_does_it(captioner, trained):
     image = blobs(3, 480, 640)
     squashed = cv2.resize(image, (224, 224), interpolation=cv2.INTER_AREA)
     with torch.inference_mode():

@@ -1,7 +1,5 @@
 """An exported bundle whose vision graph detects objects: the same objects as torch."""
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
@@ -20,7 +18,7 @@ CLASSES = ("cup", "chair", "person")
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     """A random captioner with a random detector that is sure of many things."""
     trained = tiny_trained(class_names=CLASSES)
     # Exporters leave out parameters that are zeros or equal to others, which those of a trained network are not.
@@ -32,7 +30,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def exported(checkpoint: Path, folder: Path, *options: object) -> str:
+def exported(checkpoint, folder, *options):
     """Run the command and return what it printed."""
     done = export(checkpoint, folder, "--check-images", 3, "--no-static", *options)
     assert done.status == 0, done.err
@@ -40,18 +38,18 @@ def exported(checkpoint: Path, folder: Path, *options: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def bundle(checkpoint: Path) -> Path:
+def bundle(checkpoint):
     folder = checkpoint.parent / "bundle"
     assert "objects: class scores within" in exported(checkpoint, folder, "--detector-score", "0.2")
     return folder
 
 
 @pytest.fixture(scope="module")
-def captioner(bundle: Path) -> Captioner:
+def captioner(bundle):
     return Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1)
 
 
-def test_the_manifest_says_what_is_found_and_who_taught_it(bundle: Path) -> None:
+def test_the_manifest_says_what_is_found_and_who_taught_it(bundle):
     loaded = Bundle.load(bundle)
     assert loaded.class_names == CLASSES
     assert loaded.manifest["detector"]["layout"] == "vision"
@@ -59,7 +57,7 @@ def test_the_manifest_says_what_is_found_and_who_taught_it(bundle: Path) -> None
     assert "YOLOX" in loaded.manifest["detector"]["boxes_by"][0]["name"]
 
 
-def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner: Captioner, checkpoint: Path) -> None:
+def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner, checkpoint):
     from export.storage import round_to_float16
 
     trained = TrainedCaptioner.load(checkpoint)
@@ -85,14 +83,14 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner:
         assert thing.score >= 0.2
 
 
-def test_a_detector_may_be_left_out(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_detector_may_be_left_out(checkpoint, tmp_path):
     exported(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", 4)
     loaded = Bundle.load(tmp_path / "bundle")
     assert loaded.detector is None
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]
 
 
-def test_training_may_begin_with_all_networks_of_such_a_bundle(bundle: Path, checkpoint: Path) -> None:
+def test_training_may_begin_with_all_networks_of_such_a_bundle(bundle, checkpoint):
     from export.storage import round_to_float16
     from training.vision.released_weights import load_backbone
 
@@ -110,7 +108,7 @@ def test_training_may_begin_with_all_networks_of_such_a_bundle(bundle: Path, che
     torch.testing.assert_close(found.detections.class_scores, expected.detections.class_scores, atol=1e-3, rtol=0)
 
 
-def test_several_networks_of_a_bundle_leave_no_room_for_others(bundle: Path, tmp_path: Path, data_dir: Path) -> None:
+def test_several_networks_of_a_bundle_leave_no_room_for_others(bundle, tmp_path, data_dir):
     from training.configs.schema import ExperimentConfig, PhaseConfig
     from training.data.flickr8k import Flickr8k
     from training.data.visual_inputs import open_visual_inputs
@@ -121,6 +119,6 @@ def test_several_networks_of_a_bundle_leave_no_room_for_others(bundle: Path, tmp
         open_visual_inputs(config, data_dir, Flickr8k(data_dir / "flickr8k"), {"train": [], "dev": []}, tmp_path)
 
 
-def test_float16_finds_the_same_within_its_precision(checkpoint: Path, tmp_path: Path) -> None:
+def test_float16_finds_the_same_within_its_precision(checkpoint, tmp_path):
     said = exported(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", 4)
     assert "objects: class scores within" in said

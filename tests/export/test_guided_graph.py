@@ -6,7 +6,7 @@ import torch
 
 from export.captioner_graph import loop_form, static_form
 from export.tensorrt import unsupported_by_tensorrt
-from export.trace import TracedCaptioner, trace_captioner
+from export.trace import trace_captioner
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -20,14 +20,13 @@ from tests.export.graphs import (
     word_biases,
 )
 from tests.tiny_model import tiny_smart
-from training.models.smart import Smart
 
 BEAMS, WORDS, TOKENS = 4, 60, 9
 Session = onnxruntime.InferenceSession
 
 
 @pytest.fixture(scope="module")
-def model() -> Smart:
+def model():
     model = tiny_smart(vocabulary_size=WORDS)
     with torch.no_grad():
         model.word_projection.weight[Vocabulary.end_id] *= 2.5  # beams end at different lengths
@@ -35,31 +34,29 @@ def model() -> Smart:
 
 
 @pytest.fixture(scope="module")
-def guided(model: Smart) -> TracedCaptioner:
+def guided(model):
     return trace_captioner(model, Search(BEAMS), guided=True)
 
 
 @pytest.fixture(scope="module")
-def loop(guided: TracedCaptioner) -> Session:
+def loop(guided):
     return session_of(loop_form(guided, MAX_WORDS))
 
 
 @pytest.fixture(scope="module")
-def static(guided: TracedCaptioner) -> Session:
+def static(guided):
     return session_of(static_form(guided, MAX_WORDS, tokens=TOKENS, batch=3))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_all_beams_of_both_forms_equal_a_plain_guided_searchs(
-    model: Smart, static: Session, loop: Session, seed: int
-) -> None:
+def test_all_beams_of_both_forms_equal_a_plain_guided_searchs(model, static, loop, seed):
     visual, guides = ragged(3, seed), random_guides(3, WORDS, seed)
     biases = word_biases(guides, WORDS)
     for found in (run(loop, visual, biases, every_beam=True), run(static, visual, biases)):
         assert_equal_to_plain_search(model, found, visual, BEAMS, guides)
 
 
-def test_a_bias_changes_captions_and_not_the_probabilities_that_are_reported(model: Smart, loop: Session) -> None:
+def test_a_bias_changes_captions_and_not_the_probabilities_that_are_reported(model, loop):
     visual = ragged(1, 1)
     plain = run(loop, visual, WordBiases.none(1, WORDS))
     word = next(word for word in range(4, WORDS) if word not in plain["words"])
@@ -70,7 +67,7 @@ def test_a_bias_changes_captions_and_not_the_probabilities_that_are_reported(mod
     assert found["scores"][0, 0] < plain["scores"][0, 0]
 
 
-def test_the_static_form_lacks_the_input_that_ends_the_loop(guided: TracedCaptioner) -> None:
+def test_the_static_form_lacks_the_input_that_ends_the_loop(guided):
     loop, static = loop_form(guided, MAX_WORDS), static_form(guided, MAX_WORDS, tokens=TOKENS)
     names = ["tokens", "token_mask", "word_bias", "word_groups", "every_beam"]
     assert [value.name for value in loop.graph.input] == names == list(guided.inputs)

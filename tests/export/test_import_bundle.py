@@ -28,7 +28,7 @@ from training.vision.weight_files import read_parameters
 FRAMES = np.random.default_rng(0).integers(0, 256, (6, 224, 224, 3), np.uint8)
 
 
-def imported(bundle: Path, tmp_path: Path) -> TrainedCaptioner:
+def imported(bundle, tmp_path):
     """Run the command on a bundle and load what it wrote."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["import_bundle", str(bundle), "-o", str(tmp_path / "new" / "c.safetensors")])
@@ -36,9 +36,7 @@ def imported(bundle: Path, tmp_path: Path) -> TrainedCaptioner:
     return TrainedCaptioner.load(tmp_path / "new" / "c.safetensors")
 
 
-def weights_before_and_after(
-    family: str, folder: Path, *, in_8_bits: bool = False
-) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+def weights_before_and_after(family, folder, *, in_8_bits=False):
     """The parameters of a tiny captioner, and those that are read from its graph."""
     captioner = tiny_captioner(family)
     traced = trace_captioner(captioner, Search(2))
@@ -49,7 +47,7 @@ def weights_before_and_after(
     return parameters, weights_of(read_parameters(loop_form(traced, 8).SerializeToString()), places, captioner)
 
 
-def changed_bundle(bundle: Path, folder: Path, places: dict[str, object]) -> Path:
+def changed_bundle(bundle, folder, places):
     """Copy a bundle with another table of its parameters."""
     copy = Path(shutil.copytree(bundle, folder))
     (copy / PARAMETERS).write_text(json.dumps(places))
@@ -58,7 +56,7 @@ def changed_bundle(bundle: Path, folder: Path, places: dict[str, object]) -> Pat
 
 
 @pytest.fixture(scope="module")
-def trained_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_checkpoint(tmp_path_factory):
     """A tiny captioner no two tensors of which are equal, as after training."""
     trained = tiny_trained()
     generator = torch.Generator().manual_seed(1)
@@ -72,7 +70,7 @@ def trained_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", TINY_SIZES)
-def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chosen(family: str, tmp_path: Path) -> None:
+def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chosen(family, tmp_path):
     weights, found = weights_before_and_after(family, tmp_path)
     chosen = [word for word in range(30) if word not in SearchSettings().forbidden]
     assert found.keys() >= weights.keys()
@@ -82,7 +80,7 @@ def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chos
 
 
 @pytest.mark.long
-def test_weights_in_8_bits_come_back_as_they_were_rounded(tmp_path: Path) -> None:
+def test_weights_in_8_bits_come_back_as_they_were_rounded(tmp_path):
     weights, found = weights_before_and_after("smart", tmp_path, in_8_bits=True)
     for name, weight in weights.items():
         if weight.ndim == 2 and name not in ("word_embedding.weight", "word_projection.weight"):
@@ -91,7 +89,7 @@ def test_weights_in_8_bits_come_back_as_they_were_rounded(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tmp_path: Path) -> None:
+def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint, tmp_path):
     bundle = tmp_path / "bundle"
     options = ("--check-images", 4, "--repeat-penalty", 2, "--end-penalty", 1, "--name", "origin")
     done = export(trained_checkpoint, bundle, *options)
@@ -105,7 +103,7 @@ def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint: Path, tm
     assert [" ".join(caption) for caption in words] == Captioner.from_bundle(bundle).caption_batch(list(FRAMES))
 
 
-def test_the_default_bundle_says_where_all_of_its_parameters_are() -> None:
+def test_the_default_bundle_says_where_all_of_its_parameters_are():
     bundle = Bundle.load()
     trained = load_trained(bundle.path)
     assert trained.backbone is not None
@@ -113,7 +111,7 @@ def test_the_default_bundle_says_where_all_of_its_parameters_are() -> None:
     assert total == bundle.manifest["architecture"]["parameters"]
 
 
-def test_a_bundle_that_does_not_say_where_its_parameters_are_is_refused(exported_bundle: Path, tmp_path: Path) -> None:
+def test_a_bundle_that_does_not_say_where_its_parameters_are_is_refused(exported_bundle, tmp_path):
     other = json.loads((exported_bundle / PARAMETERS).read_text())
     next(iter(other.values()))["constant"] = "start/other"
     for places, reason in (({}, "it lacks"), (other, ".*start/other")):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -27,12 +26,12 @@ from training.models.m2 import M2Config
 
 
 @pytest.fixture
-def case(reference_dir: Path) -> dict[str, np.ndarray]:
+def case(reference_dir):
     return dict(np.load(reference_dir / "parity" / "m2_2layer_m5.npz"))
 
 
 @pytest.fixture
-def files(case: dict[str, np.ndarray], tmp_path: Path) -> tuple[Path, Path]:
+def files(case, tmp_path):
     """The checkpoint, as the published training script writes it, and its vocabulary."""
     random_state = np.random.RandomState(0).get_state()
     saved = {"state_dict": published_state(case), "numpy_rng_state": random_state, "best_cider": np.float64(1.3)}
@@ -41,15 +40,13 @@ def files(case: dict[str, np.ndarray], tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "m2.pth", tmp_path / "words.txt"
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+def run(monkeypatch, *arguments):
     monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
     return command.main()
 
 
 @pytest.mark.needs_data
-def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(
-    case: dict[str, np.ndarray], files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(case, files, tmp_path, monkeypatch):
     file, words = files
     bundle = tmp_path / "bundle"
     steps = case["beam_tokens"].shape[2]
@@ -89,14 +86,8 @@ def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_parameter(
-    change: dict[str, torch.Tensor | None],
-    message: str,
-    case: dict[str, np.ndarray],
-    files: tuple[Path, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    change, message, case, files, tmp_path, monkeypatch, capsys
+):
     state = {**published_state(case), **change}
     torch.save({name: value for name, value in state.items() if value is not None}, tmp_path / "wrong.pth")
     arguments = ("m2", tmp_path / "wrong.pth", "--vocabulary", files[1], "--heads", 4, "-o", tmp_path / "bundle")
@@ -108,7 +99,7 @@ def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_para
 
 
 class Harmful:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
+    def __reduce__(self):
         return print, ("executed",)
 
 
@@ -124,12 +115,8 @@ class Harmful:
     ids=["text", "code", "no state dict", "another model", "missing"],
 )
 def test_a_file_without_a_published_state_dict_is_refused_in_a_sentence(
-    content: object,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    content, message, tmp_path, monkeypatch, capsys
+):
     file = tmp_path / "file.pth"
     if isinstance(content, bytes):
         file.write_bytes(content)
@@ -143,9 +130,7 @@ def test_a_file_without_a_published_state_dict_is_refused_in_a_sentence(
     assert "executed" not in captured.out
 
 
-def test_an_unknown_format_lists_the_known_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_format_lists_the_known_ones(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, "m3", "file.pth", "--vocabulary", "words.txt", "-o", tmp_path / "bundle") == 2
     assert "m2" in capsys.readouterr().err
 
@@ -154,9 +139,7 @@ def test_an_unknown_format_lists_the_known_ones(
 @pytest.mark.parametrize(
     ("listing", "family"), [("m2_3layer", "m2"), ("m2_2layer_meshed", "m2"), ("smart_2layer", "smart")]
 )
-def test_every_name_and_shape_of_a_full_sized_state_dict_is_mapped(
-    listing: str, family: str, reference_dir: Path, data_dir: Path
-) -> None:
+def test_every_name_and_shape_of_a_full_sized_state_dict_is_mapped(listing, family, reference_dir, data_dir):
     state = {}
     for line in (reference_dir / "state_dicts" / f"{listing}.txt").read_text().splitlines():
         if found := re.match(r"(\S+) \(([\d, ]*)\) torch\.(\w+)$", line):
@@ -176,7 +159,7 @@ def test_every_name_and_shape_of_a_full_sized_state_dict_is_mapped(
 
 
 @pytest.mark.long
-def test_a_checkpoint_of_a_vision_graphs_tokens_becomes_a_whole_bundle(tiny_bundle: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_of_a_vision_graphs_tokens_becomes_a_whole_bundle(tiny_bundle, tmp_path):
     words = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(20))))
     sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "memory_slots": 2}
     model = PublishedModel(

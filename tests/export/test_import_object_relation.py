@@ -1,7 +1,5 @@
 """Checkpoints of the published Object Relation Transformer give its log probabilities."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -17,15 +15,13 @@ WORDS = [*(f"w{index}" for index in range(1, 20)), "UNK"]
 
 
 @pytest.fixture
-def state() -> dict[str, torch.Tensor]:
+def state():
     torch.manual_seed(0)
     return random_state(LAYERS, 32, 24, 64, HEADS, len(WORDS))
 
 
 @pytest.mark.parametrize("extra_skip", [False, True])
-def test_log_probabilities_are_those_of_the_published_equations(
-    state: dict[str, torch.Tensor], extra_skip: bool
-) -> None:
+def test_log_probabilities_are_those_of_the_published_equations(state, extra_skip):
     model = read_object_relation(state, WORDS, ImportChoices(legacy_extra_skip=extra_skip))
     captioner = build(model, state).eval()
     tokens, boxes = torch.randn(6, 24), torch.rand(6, 2, 2).sort(dim=1).values.flatten(1)
@@ -39,7 +35,7 @@ def test_log_probabilities_are_those_of_the_published_equations(
     torch.testing.assert_close(found[:, [Vocabulary.end_id, *ours]], expected, atol=1e-4, rtol=1e-4)
 
 
-def test_geometric_weights_of_another_width_are_refused_by_name(state: dict[str, torch.Tensor]) -> None:
+def test_geometric_weights_of_another_width_are_refused_by_name(state):
     state["model.encoder.layers.1.self_attn.WGs.2.weight"] = torch.zeros(1, 4)
     model = read_object_relation(state, WORDS, ImportChoices())
     with pytest.raises(ImportCheckpointError, match=r"model.encoder.layers.1.self_attn.WGs.2.weight has the shape"):
@@ -47,9 +43,7 @@ def test_geometric_weights_of_another_width_are_refused_by_name(state: dict[str,
 
 
 @pytest.mark.long
-def test_the_command_writes_a_bundle_whose_graph_takes_boxes(
-    state: dict[str, torch.Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_bundle_whose_graph_takes_boxes(state, tmp_path, monkeypatch, capsys):
     torch.save(state, tmp_path / "model.pth")
     (tmp_path / "words.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     arguments = ["object-relation", "model.pth", "--vocabulary", "words.txt", "--legacy-extra-skip", "-o", "bundle"]

@@ -1,8 +1,6 @@
 """Models in transformers' folders: what is read of them, and what is refused in one sentence."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -31,7 +29,7 @@ GENERATION_SETTINGS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_model_is_read_with_the_words_and_the_search_that_it_was_published_with(name: str, tmp_path: Path) -> None:
+def test_a_model_is_read_with_the_words_and_the_search_that_it_was_published_with(name, tmp_path):
     write_published(tmp_path, name)
     trained = read_transformers_model(FORMATS[name], str(tmp_path), "mine", AS_PUBLISHED)
     beams, longest, shortest, penalty = {"git": (4, 19, 1, 0.6), "blip": (3, 16, 2, 1.0)}.get(name, (4, 15, 1, 1.0))
@@ -44,7 +42,7 @@ def test_a_model_is_read_with_the_words_and_the_search_that_it_was_published_wit
     assert len(getattr(trained.captioner.config, "prompt", [])) == (4 if name == "blip" else 0)
 
 
-def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_before_both(tmp_path: Path) -> None:
+def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_before_both(tmp_path):
     write_published(tmp_path, "blip")
     settings = {"num_beams": 2, "max_length": 12, "min_length": 3, "length_penalty": 0.0}
     (tmp_path / "generation_config.json").write_text(json.dumps(settings))
@@ -63,9 +61,7 @@ def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_bef
         ("never", "apart", "early_stopping never"),
     ],
 )
-def test_the_end_of_the_search_is_the_published_one(
-    early_stopping: object, finished: str, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_end_of_the_search_is_the_published_one(early_stopping, finished, note, tmp_path, capsys):
     write_published(tmp_path, "git")
     (tmp_path / "generation_config.json").write_text(json.dumps({"early_stopping": early_stopping}))
     assert read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).search.finished == finished
@@ -76,7 +72,7 @@ def test_the_end_of_the_search_is_the_published_one(
 
 @pytest.mark.parametrize("saving", [{"max_shard_size": "10KB"}, {}], ids=["shards", "one file"])
 @pytest.mark.parametrize("pickled", [False, True], ids=["safetensors", "bin"])
-def test_weights_are_read_from_every_form_of_file(saving: dict[str, str], pickled: bool, tmp_path: Path) -> None:
+def test_weights_are_read_from_every_form_of_file(saving, pickled, tmp_path):
     write_published(tmp_path / "expected", "git")
     write_published(tmp_path, "git", **saving)
     if pickled:
@@ -94,7 +90,7 @@ def test_weights_are_read_from_every_form_of_file(saving: dict[str, str], pickle
 
 
 @pytest.mark.parametrize("name", ["blip", "vit-gpt2"])
-def test_the_checkpoint_for_fine_tuning_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
+def test_the_checkpoint_for_fine_tuning_is_read_back_as_it_was(name, tmp_path):
     write_published(tmp_path / "model", name)
     trained = read_transformers_model(FORMATS[name], str(tmp_path / "model"), None, AS_PUBLISHED)
     trained.save(tmp_path / "start.safetensors")
@@ -108,7 +104,7 @@ def test_the_checkpoint_for_fine_tuning_is_read_back_as_it_was(name: str, tmp_pa
 
 
 @pytest.mark.long
-def test_an_import_in_8_bits_computes_every_layer_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_in_8_bits_computes_every_layer_so(tmp_path, monkeypatch):
     write_published(tmp_path / "model", "git")
     arguments = ["git", tmp_path / "model", "-o", tmp_path / "bundle", "--precision", "int8"]
     monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
@@ -122,7 +118,7 @@ def test_an_import_in_8_bits_computes_every_layer_so(tmp_path: Path, monkeypatch
     assert bundle.static_graph is None  # TensorRT has no products in 8 bits, as the vision graph's are
 
 
-def quantisable(model: onnx.ModelProto) -> list[str]:
+def quantisable(model):
     """Products in float32 with a constant matrix, of a graph or of a loop in it."""
     graphs = [model.graph, *(loop.g for node in model.graph.node for loop in node.attribute if loop.HasField("g"))]
     nodes = [node for graph in graphs for node in graph.node]
@@ -131,8 +127,8 @@ def quantisable(model: onnx.ModelProto) -> list[str]:
     return [node.name for node in nodes if node.op_type == "MatMul" and node.input[1] in matrices]
 
 
-def with_settings(name: str, **settings: object) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
+def with_settings(name, **settings):
+    def change(folder):
         path = folder / name
         before = json.loads(path.read_text()) if path.is_file() else {}
         path.write_text(json.dumps({**before, **settings}))
@@ -150,7 +146,7 @@ def with_settings(name: str, **settings: object) -> Callable[[Path], None]:
         {"rescale_factor": 1 / 127.5, "image_mean": [1.0, 1.0, 1.0]},
     ],
 )
-def test_frames_are_those_of_the_published_processor(settings: dict[str, object], tmp_path: Path) -> None:
+def test_frames_are_those_of_the_published_processor(settings, tmp_path):
     write_published(tmp_path, "git")
     with_settings("preprocessor_config.json", **settings)(tmp_path)
     backbone = read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).backbone
@@ -162,7 +158,7 @@ def test_frames_are_those_of_the_published_processor(settings: dict[str, object]
     assert (found - expected).abs().max() < 1.01 / 255 / min(backbone.spec.std)
 
 
-def test_the_end_token_is_that_of_the_generation_settings(tmp_path: Path) -> None:
+def test_the_end_token_is_that_of_the_generation_settings(tmp_path):
     write_published(tmp_path, "git")
     end = json.loads((tmp_path / "config.json").read_text())["eos_token_id"]
     with_settings("config.json", eos_token_id=1)(tmp_path)
@@ -171,51 +167,51 @@ def test_the_end_token_is_that_of_the_generation_settings(tmp_path: Path) -> Non
     assert "dog" in trained.vocabulary.words  # id 1 is the dog
 
 
-def without_config(folder: Path) -> None:
+def without_config(folder):
     (folder / "config.json").unlink()
 
 
-def text_model(folder: Path) -> None:
+def text_model(folder):
     (folder / "config.json").write_text(json.dumps({"architectures": ["BertForMaskedLM"], "model_type": "bert"}))
 
 
-def other_tokenizer(folder: Path) -> None:
+def other_tokenizer(folder):
     words = (folder / "vocab.txt").read_text().split("\n")
     (folder / "vocab.txt").write_text("\n".join(words[:30]))
 
 
-def without_tokenizer(folder: Path) -> None:
+def without_tokenizer(folder):
     (folder / "vocab.txt").unlink()
 
 
-def missing_shard(folder: Path) -> None:
+def missing_shard(folder):
     write_published(folder, "git", max_shard_size="10KB")
     (folder / "model.safetensors").unlink(missing_ok=True)
     next(folder.glob("model-00002-*")).unlink()
 
 
-def overflown(folder: Path) -> None:
+def overflown(folder):
     state = load_file(folder / "model.safetensors")
     state["output.bias"][3] = torch.inf
     save_file(state, folder / "model.safetensors")
 
 
-def without_a_parameter(folder: Path) -> None:
+def without_a_parameter(folder):
     state = load_file(folder / "model.safetensors")
     del state["git.encoder.layer.1.output.LayerNorm.bias"]
     save_file(state, folder / "model.safetensors")
 
 
-def truncated(folder: Path) -> None:
+def truncated(folder):
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
 
 
-def without_weights(folder: Path) -> None:
+def without_weights(folder):
     (folder / "model.safetensors").unlink()
 
 
-def without_processor(folder: Path) -> None:
+def without_processor(folder):
     (folder / "preprocessor_config.json").unlink()
 
 
@@ -243,13 +239,7 @@ def without_processor(folder: Path) -> None:
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )
-def test_what_cannot_be_imported_is_refused_in_a_sentence(
-    spoil: Callable[[Path], None],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_what_cannot_be_imported_is_refused_in_a_sentence(spoil, message, tmp_path, monkeypatch, capfd):
     write_published(tmp_path / "model", "git")
     spoil(tmp_path / "model")
     capfd.readouterr()
@@ -266,13 +256,7 @@ def test_what_cannot_be_imported_is_refused_in_a_sentence(
         (["git", "{model}", "--max-words", "60"], "--max-words must lie between 2 and"),
     ],
 )
-def test_a_choice_that_does_not_fit_is_refused_in_a_sentence(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_choice_that_does_not_fit_is_refused_in_a_sentence(arguments, message, tmp_path, monkeypatch, capfd):
     write_published(tmp_path / "model", "git")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     capfd.readouterr()
@@ -280,13 +264,7 @@ def test_a_choice_that_does_not_fit_is_refused_in_a_sentence(
     refused_with(message, [argument.format(model=model) for argument in arguments], tmp_path, monkeypatch, capfd)
 
 
-def refused_with(
-    message: str,
-    arguments: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def refused_with(message, arguments, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("sys.argv", ["import_checkpoint", *arguments, "-o", str(tmp_path / "bundle")])
     assert command.main() == 1
     error = capfd.readouterr().err

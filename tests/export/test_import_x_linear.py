@@ -1,7 +1,5 @@
 """Published X-LAN and X-Transformer checkpoints through the command."""
 
-from pathlib import Path
-
 import numpy as np
 import onnxruntime
 import pytest
@@ -18,7 +16,7 @@ CASES = {"x-lan": "xlan.npz", "x-transformer": "xtransformer.npz"}
 
 
 @pytest.fixture(params=CASES)
-def published(request: pytest.FixtureRequest, reference_dir: Path, tmp_path: Path) -> tuple[str, ParityCase]:
+def published(request, reference_dir, tmp_path):
     """A format and its case, saved as the released files are: with the prefix of DataParallel, words from id 1."""
     case = ParityCase(reference_dir / "parity" / CASES[request.param])
     torch.save({f"module.{name}": value for name, value in case.state.items()}, tmp_path / "published.pth")
@@ -26,7 +24,7 @@ def published(request: pytest.FixtureRequest, reference_dir: Path, tmp_path: Pat
     return request.param, case
 
 
-def run(monkeypatch: pytest.MonkeyPatch, folder: Path, format_name: str, *options: object) -> int:
+def run(monkeypatch, folder, format_name, *options):
     given = (format_name, folder / "published.pth", "--vocabulary", folder / "words.txt", "-o", folder / "bundle")
     monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, (*given, *options))])
     return command.main()
@@ -34,9 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, format_name: str, *option
 
 @pytest.mark.long
 @pytest.mark.needs_data
-def test_the_bundle_has_the_best_beam_of_the_published_code(
-    published: tuple[str, ParityCase], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bundle_has_the_best_beam_of_the_published_code(published, tmp_path, monkeypatch):
     format_name, case = published
     expected = case.beams("beam3_tokens")
     assert run(monkeypatch, tmp_path, format_name, "--beam-size", 3, "--max-words", expected.shape[1]) == 0
@@ -50,7 +46,7 @@ def test_the_bundle_has_the_best_beam_of_the_published_code(
 
 
 @pytest.mark.needs_data
-def test_the_unknown_word_of_the_published_vocabulary_is_ours(published: tuple[str, ParityCase]) -> None:
+def test_the_unknown_word_of_the_published_vocabulary_is_ours(published):
     format_name, case = published
     words = [*case.words[:-1], "UNK"]
     model = FORMATS[format_name](case.state, words, ImportChoices())
@@ -75,15 +71,8 @@ def test_the_unknown_word_of_the_published_vocabulary_is_ours(published: tuple[s
     ],
 )
 def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_parameter(
-    format_name: str,
-    name: str,
-    value: torch.Tensor | None,
-    message: str,
-    reference_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    format_name, name, value, message, reference_dir, tmp_path, monkeypatch, capsys
+):
     case = ParityCase(reference_dir / "parity" / CASES[format_name])
     state = {**case.state, name: value}
     torch.save({key: tensor for key, tensor in state.items() if tensor is not None}, tmp_path / "published.pth")
@@ -97,14 +86,7 @@ def test_a_state_dict_that_does_not_fit_is_refused_with_its_first_differing_para
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize(("option", "message"), [(("--heads", 8), "4 heads"), (("--attend-padding",), "is for M2")])
-def test_an_option_that_does_not_fit_is_refused(
-    option: tuple[object, ...],
-    message: str,
-    reference_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_option_that_does_not_fit_is_refused(option, message, reference_dir, tmp_path, monkeypatch, capsys):
     case = ParityCase(reference_dir / "parity" / CASES["x-lan"])
     torch.save(case.state, tmp_path / "published.pth")
     (tmp_path / "words.txt").write_text("\n".join(case.words), encoding="utf-8")

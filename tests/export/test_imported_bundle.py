@@ -1,13 +1,11 @@
 """Imported captioners, as a checkpoint and as a bundle, say what transformers' ``generate`` says."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoImageProcessor, AutoTokenizer, BlipForConditionalGeneration, PreTrainedModel
+from transformers import AutoImageProcessor, AutoTokenizer, BlipForConditionalGeneration
 
 from export.import_checkpoint.__main__ import main as import_checkpoint
 from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
@@ -19,14 +17,14 @@ from tests.published_folders import write_published
 FRAMES = [blobs(seed, 48, 64) for seed in range(40)]
 
 
-def write_model(folder: Path, name: str, search: dict[str, Any]) -> PreTrainedModel:
+def write_model(folder, name, search):
     model = with_captions_that_end(write_published(folder, name))
     model.save_pretrained(folder)
     (folder / "generation_config.json").write_text(json.dumps(search))
     return model
 
 
-def generated(model: PreTrainedModel, folder: Path, prompt: str, search: dict[str, Any]) -> list[str]:
+def generated(model, folder, prompt, search):
     """What transformers says of :data:`FRAMES`, without the prompt."""
     images = [np.ascontiguousarray(frame[..., ::-1]) for frame in FRAMES]
     pixels = AutoImageProcessor.from_pretrained(folder)(images, return_tensors="pt")["pixel_values"]
@@ -41,14 +39,14 @@ def generated(model: PreTrainedModel, folder: Path, prompt: str, search: dict[st
     return [text.removeprefix("##") for text in said]  # the mark of a first piece, which continues nothing
 
 
-def assert_same(found: list[str], expected: list[str]) -> None:
+def assert_same(found, expected):
     same = sum(ours == theirs for ours, theirs in zip(found, expected, strict=True))
     assert same >= len(expected) - 1  # two captions of the same score may come in either order
     assert len(set(expected)) > len(expected) / 2
 
 
 @pytest.mark.parametrize(("name", "prompt"), [("git", ""), ("blip", ""), ("blip", "a picture of")])
-def test_lengths_of_generate_count_the_begin_token_and_the_prompt(name: str, prompt: str, tmp_path: Path) -> None:
+def test_lengths_of_generate_count_the_begin_token_and_the_prompt(name, prompt, tmp_path):
     lengths = {"min_length": 5 + len(prompt.split()), "max_length": 10 + len(prompt.split())}
     search = {"num_beams": 5, "length_penalty": 0.0, "early_stopping": False, **lengths}
     model = write_model(tmp_path, name, search)
@@ -59,7 +57,7 @@ def test_lengths_of_generate_count_the_begin_token_and_the_prompt(name: str, pro
 
 
 @pytest.mark.long
-def test_a_bundle_says_what_generate_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_says_what_generate_says(tmp_path, monkeypatch):
     search = {"num_beams": 5, "max_length": 14, "min_length": 7, "length_penalty": 0.7, "early_stopping": True}
     model = write_model(tmp_path / "model", "blip", search)
     arguments = ["blip", tmp_path / "model", "-o", tmp_path / "bundle", "--storage", "float32", "--no-static"]

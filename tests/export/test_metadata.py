@@ -1,7 +1,5 @@
 """No exported graph has metadata: PyTorch's exporter writes stack traces with paths of the machine."""
 
-from pathlib import Path
-
 import onnx
 from onnx import TensorProto, helper
 
@@ -9,30 +7,30 @@ from export.torch_to_onnx import clear_metadata
 from smart_caption_ros.captioning.bundle import default_bundle_path
 
 
-def assert_no_metadata(model: onnx.ModelProto) -> None:
+def assert_no_metadata(model):
     assert not clear_metadata(model)
     text = model.SerializeToString()
     assert b"site-packages" not in text
     assert b'.py"' not in text
 
 
-def graphs_of(folder: Path) -> list[onnx.ModelProto]:
+def graphs_of(folder):
     return [onnx.load(str(path)) for path in sorted(folder.glob("*.onnx"))]
 
 
-def test_the_default_bundle_has_none() -> None:
+def test_the_default_bundle_has_none():
     graphs = graphs_of(default_bundle_path())
     assert len(graphs) == 3
     for graph in graphs:
         assert_no_metadata(graph)
 
 
-def test_an_exported_bundle_has_none(exported_bundle: Path) -> None:
+def test_an_exported_bundle_has_none(exported_bundle):
     for graph in graphs_of(exported_bundle):
         assert_no_metadata(graph)
 
 
-def graph_with_metadata() -> onnx.ModelProto:
+def graph_with_metadata():
     body = helper.make_graph(
         [helper.make_node("Identity", ["going_on"], ["still_going_on"], doc_string="body")], "body",
         [helper.make_tensor_value_info("i", TensorProto.INT64, []),
@@ -50,7 +48,7 @@ def graph_with_metadata() -> onnx.ModelProto:
     return model
 
 
-def test_it_is_cleared_in_the_bodies_of_loops_as_well() -> None:
+def test_it_is_cleared_in_the_bodies_of_loops_as_well():
     model = graph_with_metadata()
     assert clear_metadata(model)
     text = model.SerializeToString()

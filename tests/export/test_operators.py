@@ -1,16 +1,14 @@
 """Graphs against the published list of TensorRT's operators."""
 
-import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16
 from export.tensorrt import unsupported_by_tensorrt
-from export.trace import TracedCaptioner
 
 
-def graph_of(node: onnx.NodeProto, kind: int = TensorProto.FLOAT, size: int | str = 4) -> onnx.ModelProto:
+def graph_of(node, kind=TensorProto.FLOAT, size=4):
     graph = helper.make_graph(
         [node], "g", [helper.make_tensor_value_info("x", kind, [size])],
         [helper.make_tensor_value_info("y", kind, None)],
@@ -19,20 +17,20 @@ def graph_of(node: onnx.NodeProto, kind: int = TensorProto.FLOAT, size: int | st
 
 
 @pytest.mark.parametrize("precision", [lambda traced: traced, to_float16], ids=["float32", "float16"])
-def test_the_static_form_is_on_the_list_whole(traced: TracedCaptioner, precision: object) -> None:
-    assert unsupported_by_tensorrt(static_form(precision(traced), 6, 9)) == []  # type: ignore[operator]
+def test_the_static_form_is_on_the_list_whole(traced, precision):
+    assert unsupported_by_tensorrt(static_form(precision(traced), 6, 9)) == []
 
 
-def test_the_vision_graph_is_on_the_list_with_any_batch(vision_graph: onnx.ModelProto) -> None:
+def test_the_vision_graph_is_on_the_list_with_any_batch(vision_graph):
     assert unsupported_by_tensorrt(vision_graph, static=False) == []
 
 
-def test_a_graph_with_a_loop_is_not_static(traced: TracedCaptioner) -> None:
+def test_a_graph_with_a_loop_is_not_static(traced):
     reasons = unsupported_by_tensorrt(loop_form(traced, 6))
     assert any(reason.startswith("Loop") for reason in reasons)
 
 
-def test_the_listed_types_are_not_those_of_axes_and_sizes() -> None:
+def test_the_listed_types_are_not_those_of_axes_and_sizes():
     model = graph_of(helper.make_node("CumSum", ["x", "axis"], ["y"]))
     model.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [0]))
     assert unsupported_by_tensorrt(model) == []
@@ -58,7 +56,7 @@ def test_the_listed_types_are_not_those_of_axes_and_sizes() -> None:
     ],
     ids=["dynamic", "not supported", "not listed", "shape", "type", "not standard"],
 )
-def test_what_is_in_the_way_is_named(model: onnx.ModelProto, reason: str) -> None:
+def test_what_is_in_the_way_is_named(model, reason):
     if model.graph.node[0].domain:
         model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     assert any(reason in found for found in unsupported_by_tensorrt(model))

@@ -1,7 +1,6 @@
 """Captioners that share nothing with a registered family but the contract, through both forms and all precisions."""
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,19 +22,19 @@ Traced = tuple[Captioner, TracedCaptioner]
 
 
 @pytest.fixture(scope="module", params=[PlacedLstm, TwoAxes])
-def other(request: pytest.FixtureRequest) -> Traced:
+def other(request):
     captioner = tiny_other(request.param)
     return captioner, trace_captioner(captioner, Search(BEAMS))
 
 
 @pytest.fixture(scope="module")
-def lstm() -> Traced:
+def lstm():
     captioner = tiny_other(AdditiveLstm)
     return captioner, trace_captioner(captioner, Search(BEAMS))
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_both_forms_give_the_captions_of_a_plain_search(other: Traced, batch: int) -> None:
+def test_both_forms_give_the_captions_of_a_plain_search(other, batch):
     captioner, traced = other
     visual = tiny_visual(batch, 9, seed=batch, ragged=True)
     found = run(session_of(loop_form(traced, MAX_WORDS)), visual)
@@ -44,7 +43,7 @@ def test_both_forms_give_the_captions_of_a_plain_search(other: Traced, batch: in
     assert_equal_to_plain_search(captioner, run(static, visual), visual, beams=BEAMS)
 
 
-def test_the_graph_takes_the_inputs_that_the_captioner_needs(other: Traced) -> None:
+def test_the_graph_takes_the_inputs_that_the_captioner_needs(other):
     captioner, traced = other
     places = ["token_boxes"] if captioner.needs_boxes else []
     for graph in (loop_form(traced, 4), static_form(traced, 4, tokens=9)):
@@ -52,7 +51,7 @@ def test_the_graph_takes_the_inputs_that_the_captioner_needs(other: Traced) -> N
     assert list(traced.inputs) == ["tokens", "token_mask", *places]
 
 
-def test_the_layers_of_an_lstm_can_be_put_in_8_bits(lstm: Traced) -> None:
+def test_the_layers_of_an_lstm_can_be_put_in_8_bits(lstm):
     _, traced = lstm
     layers = layers_of(traced)
     assert {"56x128", "32x30"} <= {name.split()[1] for name in layers}  # gates of the input, words
@@ -67,7 +66,7 @@ def test_the_layers_of_an_lstm_can_be_put_in_8_bits(lstm: Traced) -> None:
     np.testing.assert_allclose(ours, first, atol=0.3)
 
 
-def test_sizes_are_measured_and_not_assumed() -> None:
+def test_sizes_are_measured_and_not_assumed():
     specs = measure(tiny_other(TwoAxes), BEAMS).specs
     assert specs["state_keys"].shape == (Size("batch"), 32, Size(SLOTS))
     assert specs["state_values"].shape == (Size("batch"), Size(SLOTS), 32)
@@ -78,45 +77,45 @@ def test_sizes_are_measured_and_not_assumed() -> None:
 class Broken(AdditiveLstm):
     """Changes what a step returns."""
 
-    def broken(self, state: Any) -> Any:
+    def broken(self, state):
         raise NotImplementedError
 
-    def decode(self, *inputs: Any, **options: Any) -> Step:
+    def decode(self, *inputs, **options):
         logits, attention, state = super().decode(*inputs, **options)
         return Step(logits, attention, self.broken(state))
 
 
 class GrowingRows(Broken):
-    def broken(self, state: Any) -> Any:
+    def broken(self, state):
         return state._replace(hidden=Rows(torch.cat([state.hidden.values, state.hidden.values], dim=2)))
 
-    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any, **options: Any) -> Step:
+    def decode(self, words, position, past, state, encoded, **options):
         state = state._replace(hidden=Rows(state.hidden.values[:, :, :32]))
         return super().decode(words, position, past, state, encoded, **options)
 
 
 class FixedSlots(Broken):
-    def initial_state(self, encoded: Any, sequences: int) -> Any:
+    def initial_state(self, encoded, sequences):
         state = super().initial_state(encoded, sequences)
         return state._replace(cell=Slots(state.cell.values))
 
-    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any, **options: Any) -> Step:
+    def decode(self, words, position, past, state, encoded, **options):
         return super().decode(words, position, past, state._replace(cell=Rows(state.cell.values)), encoded, **options)
 
-    def broken(self, state: Any) -> Any:
+    def broken(self, state):
         return state._replace(cell=Slots(state.cell.values))
 
 
 class OtherTree(Broken):
-    def broken(self, state: Any) -> Any:
+    def broken(self, state):
         return tuple(state)
 
-    def decode(self, words: Any, position: Any, past: Any, state: Any, encoded: Any, **options: Any) -> Step:
+    def decode(self, words, position, past, state, encoded, **options):
         return super().decode(words, position, past, LstmState(*state), encoded, **options)
 
 
 class NoTensor(AdditiveLstm):
-    def encode(self, visual: Any) -> Any:
+    def encode(self, visual):
         return {**super().encode(visual), "count": 3}
 
 
@@ -129,6 +128,6 @@ class NoTensor(AdditiveLstm):
         (NoTensor, "encoded_count is of type int, not a tensor"),
     ],
 )
-def test_what_breaks_the_contract_is_named(family: type[Captioner], sentence: str) -> None:
+def test_what_breaks_the_contract_is_named(family, sentence):
     with pytest.raises(ValueError, match=sentence):
         measure(tiny_other(family), BEAMS)

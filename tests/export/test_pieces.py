@@ -1,7 +1,5 @@
 """A captioner that says pieces of words, exported and run on the robot side."""
 
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
@@ -30,7 +28,7 @@ from training.engine.trained_captioner import TrainedCaptioner
 
 
 @pytest.mark.long
-def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path: Path) -> None:
+def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path):
     trained = tiny_trained()  # the weights of the fixture tiny_checkpoint, whose graphs are traced once
     words = trained.vocabulary.words
     pieces = (*words[:4], *(f"##{word}" if index % 4 == 3 else word for index, word in enumerate(words[4:])))
@@ -63,7 +61,7 @@ def test_an_exported_captioner_of_pieces_says_the_whole_words_of_torch(tmp_path:
 
 
 @pytest.mark.long
-def test_a_guided_search_over_pieces_is_that_of_torch_in_both_forms() -> None:
+def test_a_guided_search_over_pieces_is_that_of_torch_in_both_forms():
     words = (*SPECIAL, "book", "##shelf", "dog", "skate", "##board", "##rs", "a", "~~,", "##s", "table", "##ing")
     vocabulary = Vocabulary(words, "##", "~~")
     model, pieces, same = tiny_smart(vocabulary_size=len(words)), PieceTables.of(vocabulary), same_words(vocabulary)

@@ -1,16 +1,13 @@
 """The search finds the captions of transformers' ``generate`` for published captioners."""
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor
-from transformers import BlipForConditionalGeneration, GitForCausalLM, PreTrainedModel
+from transformers import BlipForConditionalGeneration, GitForCausalLM
 
-from export.import_checkpoint.text_decoders import TextDecoder, read_text_decoder, special_ids
+from export.import_checkpoint.text_decoders import read_text_decoder, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.published_captioners import FRAME, UNKNOWN, WORDS, image_tokens, published, with_captions_that_end
-from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import Visual
 
 IMAGES, BEAMS, MAX_WORDS = 40, 5, 12
@@ -24,7 +21,7 @@ QUICK = ("git", "blip with prompt")
 class Case:
     """A model of transformers, our captioner with its weights, and what both see."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         self.prompt = CASES[name]
         self.model = with_captions_that_end(published(name.split(" ")[0]))
         config = self.model.config.to_dict()
@@ -32,17 +29,15 @@ class Case:
         order = [*ids, UNKNOWN, *(word for word in range(WORDS) if word not in (*ids, UNKNOWN))]
         self.order = torch.tensor(order)
         self.end = ids.end
-        self.imported: TextDecoder = read_text_decoder(config, self.model.state_dict(), order, self.prompt)
+        self.imported = read_text_decoder(config, self.model.state_dict(), order, self.prompt)
         self.pixels = torch.randn(IMAGES, 3, FRAME, FRAME, generator=torch.Generator().manual_seed(2)) * 3
 
-    def search(self, **settings: Any) -> Hypotheses:
+    def search(self, **settings):
         wanted = SearchSettings(BEAMS, MAX_WORDS, self.imported.forbidden, stop="all", **settings)
         with torch.inference_mode():
             return beam_search(self.imported.captioner, Visual(image_tokens(self.model, self.pixels)), wanted)
 
-    def generate(
-        self, length_penalty: float, min_words: int, *, early_stopping: bool
-    ) -> tuple[list[list[int]], Tensor]:
+    def generate(self, length_penalty, min_words, *, early_stopping):
         """Return the captions in our ids, and their scores."""
         given = self.order[torch.tensor(self.prompt or [Vocabulary.begin_id])].expand(IMAGES, -1)
         before = given.shape[1]
@@ -60,7 +55,7 @@ class Case:
         return captions, found.sequences_scores
 
 
-def _generate(model: PreTrainedModel, pixels: Tensor, given: Tensor, **options: Any) -> Any:
+def _generate(model, pixels, given, **options):
     if isinstance(model, GitForCausalLM):
         return model.generate(pixel_values=pixels, input_ids=given, **options)
     if isinstance(model, BlipForConditionalGeneration):
@@ -73,7 +68,7 @@ def _generate(model: PreTrainedModel, pixels: Tensor, given: Tensor, **options: 
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES]
 )
-def test_captions_are_those_of_generate(name: str) -> None:
+def test_captions_are_those_of_generate(name):
     case, counts = Case(name), set[int]()
     for length_penalty, min_words, finished in (
         (0.0, 1, "apart"), (1.0, 5, "apart"), (-0.5, 1, "apart"), (1.0, 5, "apart_until_k"),

@@ -9,7 +9,6 @@ from onnx import helper
 
 from export.captioner_graph import loop_form, static_form
 from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
-from export.trace import TracedCaptioner
 from export.vision import export_vision
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.export.passes.small_graphs import graph_of
@@ -18,7 +17,7 @@ from tests.tiny_model import tiny_trained
 from training.vision.inverted_residuals import MobileNetV2
 
 
-def test_rounded_weights_stored_in_16_bit_lose_nothing(traced: TracedCaptioner) -> None:
+def test_rounded_weights_stored_in_16_bit_lose_nothing(traced):
     graph = loop_form(traced, MAX_WORDS)
     whole = run(session_of(graph), ragged(7, 0))
     size = len(graph.SerializeToString())
@@ -30,7 +29,7 @@ def test_rounded_weights_stored_in_16_bit_lose_nothing(traced: TracedCaptioner) 
 
 
 @pytest.mark.long
-def test_convolutions_rounded_to_8_bit_are_stored_in_a_quarter_and_lose_nothing() -> None:
+def test_convolutions_rounded_to_8_bit_are_stored_in_a_quarter_and_lose_nothing():
     backbone = tiny_trained().backbone
     assert isinstance(backbone, MobileNetV2)
     images = synthetic_images(2, 224)
@@ -51,14 +50,14 @@ def test_convolutions_rounded_to_8_bit_are_stored_in_a_quarter_and_lose_nothing(
     assert np.corrcoef(expected.ravel(), exact.numpy().ravel())[0, 1] > 0.9
 
 
-def test_convolutions_that_were_not_rounded_are_not_stored_in_8_bit(vision_graph: onnx.ModelProto) -> None:
+def test_convolutions_that_were_not_rounded_are_not_stored_in_8_bit(vision_graph):
     graph = onnx.ModelProto()
     graph.CopyFrom(vision_graph)
     store_as_int8(graph)
     assert graph.SerializeToString() == vision_graph.SerializeToString()
 
 
-def test_the_first_of_graphs_that_share_their_weights_keeps_the_names_of_equal_ones() -> None:
+def test_the_first_of_graphs_that_share_their_weights_keeps_the_names_of_equal_ones():
     table = np.zeros((40, 40), np.float32)
     nodes = [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("MatMul", ["h", "b"], ["y"])]
     graphs = [graph_of(nodes, {"x": [2, 40]}, ["y"], {"a": table, "b": table}) for _ in range(2)]
@@ -67,7 +66,7 @@ def test_the_first_of_graphs_that_share_their_weights_keeps_the_names_of_equal_o
     assert [list(node.input) for node in graphs[0].graph.node] == [["x", "a"], ["h", "b"]]
 
 
-def test_graphs_that_share_their_weights_store_them_once_and_give_what_they_gave(traced: TracedCaptioner) -> None:
+def test_graphs_that_share_their_weights_store_them_once_and_give_what_they_gave(traced):
     graphs = [loop_form(traced, MAX_WORDS), static_form(traced, MAX_WORDS, 9)]
     alone = [graph.SerializeToString() for graph in graphs]
     weights = share_weights(graphs).SerializeToString()

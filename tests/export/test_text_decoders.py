@@ -1,15 +1,11 @@
 """Decoders of published captioners compute the logits of transformers."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from export.import_checkpoint.published import ImportCheckpointError
-from export.import_checkpoint.text_decoders import SpecialIds, TextDecoder, read_text_decoder, special_ids
+from export.import_checkpoint.text_decoders import SpecialIds, read_text_decoder, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.published_captioners import FULL_SIZE, TINY, UNKNOWN, image_tokens, published, published_logits
 from training.engine.trained_captioner import TrainedCaptioner
@@ -20,18 +16,18 @@ PROMPT = [1, 11, 12]
 """Of our ids, the begin token first."""
 
 
-def order_of(config: dict[str, Any], words: int) -> list[int]:
+def order_of(config, words):
     """Published ids of our words, the special ones first."""
     special = [*special_ids(config), UNKNOWN]
     return [*special, *(word for word in range(words) if word not in special)]
 
 
-def imported(config: dict[str, Any], state: State, prompt: list[int] | None = None) -> TextDecoder:
+def imported(config, state, prompt=None):
     words = config.get("vocab_size") or config.get("text_config", config.get("decoder", {}))["vocab_size"]
     return read_text_decoder(config, state, order_of(config, words), prompt or ())
 
 
-def assert_same_logits(name: str, prompt: list[int], *, full_size: bool = False) -> None:
+def assert_same_logits(name, prompt, *, full_size=False):
     model = published(name, full_size=full_size)
     config = model.config.to_dict()
     found = imported(config, model.state_dict(), prompt)
@@ -55,13 +51,13 @@ def assert_same_logits(name: str, prompt: list[int], *, full_size: bool = False)
 
 @pytest.mark.parametrize("prompt", [[], PROMPT], ids=["begin", "prompt"])
 @pytest.mark.parametrize("name", TINY)
-def test_logits_are_those_of_transformers(name: str, prompt: list[int]) -> None:
+def test_logits_are_those_of_transformers(name, prompt):
     assert_same_logits(name, prompt)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FULL_SIZE)
-def test_logits_of_models_of_full_size_are_those_of_transformers(name: str) -> None:
+def test_logits_of_models_of_full_size_are_those_of_transformers(name):
     assert_same_logits(name, PROMPT if name == "blip" else [], full_size=True)
 
 
@@ -69,7 +65,7 @@ def test_logits_of_models_of_full_size_are_those_of_transformers(name: str) -> N
     ("name", "expected"),
     [("git", SpecialIds(0, 38, 37)), ("blip", SpecialIds(0, 38, 37)), ("vit-gpt2", SpecialIds(39, 39, 39))],
 )
-def test_captions_begin_and_end_with_the_published_words(name: str, expected: SpecialIds) -> None:
+def test_captions_begin_and_end_with_the_published_words(name, expected):
     model = published(name)
     config = model.config.to_dict()
     assert special_ids(config) == expected
@@ -77,7 +73,7 @@ def test_captions_begin_and_end_with_the_published_words(name: str, expected: Sp
     assert imported(config, model.state_dict()).forbidden == ((0, 1) if name == "vit-gpt2" else ())
 
 
-def test_a_tied_table_is_stored_once_and_an_untied_one_beside_it(tmp_path: Path) -> None:
+def test_a_tied_table_is_stored_once_and_an_untied_one_beside_it(tmp_path):
     sizes = {}
     for name in ("git", "git-untied"):
         model = published(name)
@@ -92,7 +88,7 @@ def test_a_tied_table_is_stored_once_and_an_untied_one_beside_it(tmp_path: Path)
 
 
 @pytest.mark.parametrize("kept", ["git.embeddings.word_embeddings.weight", "output.weight"])
-def test_a_shared_table_may_have_either_name(kept: str) -> None:
+def test_a_shared_table_may_have_either_name(kept):
     model = published("git")
     state = model.state_dict()
     table = state["output.weight"]
@@ -104,15 +100,15 @@ def test_a_shared_table_may_have_either_name(kept: str) -> None:
     assert torch.equal(captioner.word_projection.weight[0], table[0])
 
 
-def without(name: str) -> Callable[[dict[str, Any], State], None]:
+def without(name):
     return lambda _, state: state.__delitem__(name)
 
 
-def with_tensor(name: str, *shape: int) -> Callable[[dict[str, Any], State], None]:
+def with_tensor(name, *shape):
     return lambda _, state: state.update({name: torch.zeros(shape)})
 
 
-def with_option(name: str, value: object) -> Callable[[dict[str, Any], State], None]:
+def with_option(name, value):
     return lambda config, _: config.update({name: value})
 
 
@@ -136,9 +132,7 @@ def with_option(name: str, value: object) -> Callable[[dict[str, Any], State], N
         (with_option("eos_token_id", None), "must name one eos_token_id"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_name(
-    change: Callable[[dict[str, Any], State], None], message: str
-) -> None:
+def test_what_does_not_fit_is_refused_with_its_name(change, message):
     model = published("git-untied")
     config, state = model.config.to_dict(), model.state_dict()
     change(config, state)
@@ -146,7 +140,7 @@ def test_what_does_not_fit_is_refused_with_its_name(
         imported(config, state)
 
 
-def test_a_decoder_that_is_neither_gpt2_nor_bert_is_refused() -> None:
+def test_a_decoder_that_is_neither_gpt2_nor_bert_is_refused():
     config = published("vit-gpt2").config.to_dict()
     config["decoder"] = {"model_type": "trocr", "vocab_size": 40}
     with pytest.raises(ImportCheckpointError, match="the decoder is trocr; known are gpt2 and bert"):

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import BertTokenizerFast, GPT2TokenizerFast, PreTrainedTokenizerBase
+from transformers import BertTokenizerFast, GPT2TokenizerFast
 
 from export.import_checkpoint.published import ImportCheckpointError
 from export.import_checkpoint.tokenizer_files import (
-    PublishedWords,
-    TokenizerFiles,
     published_words,
     read_tokenizer,
 )
@@ -27,13 +25,13 @@ PUNCTUATED = [
 ]  # fmt: skip
 
 
-def captions() -> list[str]:
+def captions():
     """Captions as people write them, and such with all that stands without a space."""
     lines = [re.sub(r"[^\w ',.-]", "", line) for line in TEXTS.read_text().splitlines() if not line.startswith("#")]
     return [line.lower().strip() for line in lines if line.strip()][:200] + PUNCTUATED
 
 
-def word_piece(folder: Path) -> PreTrainedTokenizerBase:
+def word_piece(folder):
     learner = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     learner.normalizer, learner.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -44,7 +42,7 @@ def word_piece(folder: Path) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def byte_pairs(folder: Path) -> PreTrainedTokenizerBase:
+def byte_pairs(folder):
     learner = tokenizers.Tokenizer(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     learner.train_from_iterator(
@@ -65,14 +63,14 @@ def byte_pairs(folder: Path) -> PreTrainedTokenizerBase:
 KINDS = {"WordPiece": word_piece, "byte pairs": byte_pairs}
 
 
-def imported(folder: Path, tokenizer: PreTrainedTokenizerBase) -> PublishedWords:
+def imported(folder, tokenizer):
     end = tokenizer.sep_token_id or tokenizer.eos_token_id
     frame = (tokenizer.pad_token_id or end, tokenizer.cls_token_id or end, end)
     return published_words(read_tokenizer(folder), len(tokenizer), *frame)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sentences_are_those_of_the_published_tokeniser(kind: str, tmp_path: Path) -> None:
+def test_sentences_are_those_of_the_published_tokeniser(kind, tmp_path):
     tokenizer = KINDS[kind](tmp_path)
     words = imported(tmp_path, tokenizer)
     assert sorted(set(words.order)) == list(range(len(tokenizer)))
@@ -98,14 +96,14 @@ def test_sentences_are_those_of_the_published_tokeniser(kind: str, tmp_path: Pat
         ("byte pairs", "the man 's dog , on a t-shirt ."),
     ],
 )
-def test_punctuation_is_no_part_of_the_word_before_it(kind: str, said: str, tmp_path: Path) -> None:
+def test_punctuation_is_no_part_of_the_word_before_it(kind, said, tmp_path):
     tokenizer = KINDS[kind](tmp_path)
     words = imported(tmp_path, tokenizer)
     ids = tokenizer.encode("the man's dog, on a t-shirt.", add_special_tokens=False)
     assert words.vocabulary.decode(words.encode(ids)) == said.split()
 
 
-def test_the_files_of_older_models_make_the_same_table(tmp_path: Path) -> None:
+def test_the_files_of_older_models_make_the_same_table(tmp_path):
     tokenizer = word_piece(tmp_path)
     expected = imported(tmp_path, tokenizer)
     pieces = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
@@ -115,13 +113,13 @@ def test_the_files_of_older_models_make_the_same_table(tmp_path: Path) -> None:
     assert imported(tmp_path, tokenizer) == expected
 
 
-def test_one_id_may_pad_begin_and_end(tmp_path: Path) -> None:
+def test_one_id_may_pad_begin_and_end(tmp_path):
     words = imported(tmp_path, byte_pairs(tmp_path))
     assert words.order[:4] == [0, 0, 0, 0]
     assert words.order[4:] == list(range(1, ROWS))
 
 
-def test_a_tokeniser_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_a_tokeniser_of_another_model_is_refused(tmp_path):
     files = read_tokenizer_of(tmp_path)
     with pytest.raises(ImportCheckpointError, match=r"has 400 pieces .* table has 300 words"):
         published_words(files, 300, 0, 2, 3)
@@ -131,12 +129,12 @@ def test_a_tokeniser_of_another_model_is_refused(tmp_path: Path) -> None:
         published_words(files, ROWS, 0, 2, 200)
 
 
-def read_tokenizer_of(folder: Path) -> TokenizerFiles:
+def read_tokenizer_of(folder):
     word_piece(folder)
     return read_tokenizer(folder)
 
 
-def test_another_kind_of_tokeniser_and_a_folder_without_one_are_refused(tmp_path: Path) -> None:
+def test_another_kind_of_tokeniser_and_a_folder_without_one_are_refused(tmp_path):
     with pytest.raises(ImportCheckpointError, match=r"has no tokenizer\.json, vocab\.txt or vocab\.json"):
         read_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"type": "Unigram", "vocab": []}}))

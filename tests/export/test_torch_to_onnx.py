@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from export.tensorrt import unsupported_by_tensorrt
 from export.torch_to_onnx import BATCH, Size, TensorSpec, to_onnx
@@ -13,16 +13,16 @@ from tests.export.graphs import session_of
 class WithClassToken(nn.Module):
     """A learnt token before those of the image, as in a vision Transformer."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.class_token = nn.Parameter(torch.full((1, 1, 3), 0.5))
 
-    def forward(self, image_bgr: Tensor) -> Tensor:
+    def forward(self, image_bgr):
         tokens = image_bgr.float().flatten(1, 2)
         return torch.cat([self.class_token.expand(image_bgr.shape[0], -1, -1), tokens], dim=1)
 
 
-def test_the_number_of_images_is_read_from_their_floats_because_tensorrt_has_no_shape_of_uint8() -> None:
+def test_the_number_of_images_is_read_from_their_floats_because_tensorrt_has_no_shape_of_uint8():
     graph = to_onnx(WithClassToken(), {"image_bgr": TensorSpec(torch.uint8, (Size(BATCH), 2, 4, 3))}, ["tokens"])
     assert any(node.op_type == "Shape" for node in graph.graph.node)
     assert unsupported_by_tensorrt(graph, static=False) == []
@@ -31,6 +31,6 @@ def test_the_number_of_images_is_read_from_their_floats_because_tensorrt_has_no_
     np.testing.assert_array_equal(tokens, WithClassToken()(torch.from_numpy(images)).detach())
 
 
-def test_weights_that_no_file_can_hold_are_refused() -> None:
+def test_weights_that_no_file_can_hold_are_refused():
     with pytest.raises(ValueError, match=r"take 2\.4 GB, but a graph can hold 2\.1 GB"):
         to_onnx(nn.Linear(30_000, 20_000, device="meta"), {}, ["y"])

@@ -26,12 +26,12 @@ WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
 
 
 @pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+def clip(tmp_path_factory):
     return save_backbone("clip", tmp_path_factory.mktemp("clip"))
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-def test_a_vision_graph_alone_makes_the_tokens_of_the_backbone(clip: str, precision: str, tmp_path: Path) -> None:
+def test_a_vision_graph_alone_makes_the_tokens_of_the_backbone(clip, precision, tmp_path):
     done = export(clip, tmp_path / "bundle", "--vision-only", "--precision", precision, "--check-images", "3")
     assert (done.status, done.err) == (0, "")
     assert "from torch's" in done.out
@@ -45,7 +45,7 @@ def test_a_vision_graph_alone_makes_the_tokens_of_the_backbone(clip: str, precis
 
 
 @pytest.mark.long
-def test_a_captioner_of_stored_features_is_exported_with_the_backbone_that_made_them(clip: str, tmp_path: Path) -> None:
+def test_a_captioner_of_stored_features_is_exported_with_the_backbone_that_made_them(clip, tmp_path):
     photographs = tmp_path / "photographs"
     photographs.mkdir()
     for seed in range(3):

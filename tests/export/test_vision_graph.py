@@ -1,7 +1,6 @@
 """The vision graph against torch."""
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 import torch
@@ -9,10 +8,9 @@ import torch
 from export.vision import export_vision
 from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
-from training.vision.backbone import Backbone
 
 
-def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto, backbone: Backbone) -> None:
+def test_tokens_equal_the_backbones_for_any_batch(vision_graph, backbone):
     session = onnxruntime.InferenceSession(vision_graph.SerializeToString(), providers=["CPUExecutionProvider"])
     for batch in (1, 3):
         images = synthetic_images(batch, 224, seed=batch)
@@ -24,7 +22,7 @@ def test_tokens_equal_the_backbones_for_any_batch(vision_graph: onnx.ModelProto,
 
 
 @pytest.mark.long
-def test_the_graph_takes_frames_of_the_backbones_size() -> None:
+def test_the_graph_takes_frames_of_the_backbones_size():
     backbone = tiny_trained(class_names=("cup", "chair")).backbone
     assert backbone is not None
     backbone.set_image_size(96, 96)

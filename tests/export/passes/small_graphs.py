@@ -2,20 +2,18 @@
 
 import numpy as np
 import onnx
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.export.graphs import session_of
 
 RANDOM = np.random.default_rng(0)
 
 
-def weights(*shape: int) -> np.ndarray:
+def weights(*shape):
     return RANDOM.normal(size=shape).astype(np.float32)
 
 
-def graph_of(
-    nodes: list[NodeProto], inputs: dict[str, list[int | str]], outputs: list[str], constants: dict[str, np.ndarray]
-) -> onnx.ModelProto:
+def graph_of(nodes, inputs, outputs, constants):
     """A graph of float32 inputs and outputs."""
     graph = helper.make_graph(
         nodes, "small",
@@ -27,9 +25,9 @@ def graph_of(
     return onnx.shape_inference.infer_shapes(model)
 
 
-def results(model: onnx.ModelProto, **inputs: np.ndarray) -> list[np.ndarray]:
+def results(model, **inputs):
     return session_of(model).run(None, inputs)
 
 
-def kinds(model: onnx.ModelProto) -> list[str]:
+def kinds(model):
     return [node.op_type for node in model.graph.node]

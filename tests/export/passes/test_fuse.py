@@ -1,17 +1,15 @@
 """Linear layers that share an input become one, whether they were traced to MatMul or to Gemm."""
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper
 
 from export.passes.fuse import fuse_linears
 from export.passes.simplify import split_gemms
-from export.trace import TracedCaptioner
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
 
 
-def two_layers(gemm: bool) -> onnx.ModelProto:
+def two_layers(gemm):
     """``x`` (n, 6) -> relu(x @ a + b) and x @ c + d, (n, 4) and (n, 3)."""
     constants = {"a": weights(6, 4), "b": weights(4), "c": weights(3, 6) if gemm else weights(6, 3), "d": weights(3)}
     if gemm:
@@ -31,7 +29,7 @@ def two_layers(gemm: bool) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("gemm", [False, True], ids=["MatMul", "Gemm"])
-def test_layers_that_share_an_input_are_one(gemm: bool) -> None:
+def test_layers_that_share_an_input_are_one(gemm):
     model = two_layers(gemm)
     fused = fuse_linears(model)
     assert kinds(fused).count("MatMul") == 1
@@ -43,7 +41,7 @@ def test_layers_that_share_an_input_are_one(gemm: bool) -> None:
 
 
 @pytest.mark.parametrize("gemm", [False, True], ids=["MatMul", "Gemm"])
-def test_a_power_of_two_is_folded_into_the_layer_that_it_scales(gemm: bool) -> None:
+def test_a_power_of_two_is_folded_into_the_layer_that_it_scales(gemm):
     constants = {"a": weights(6, 4), "b": weights(4), "c": np.array(0.25, np.float32)}
     layer = (
         [helper.make_node("Gemm", ["x", "a", "b"], ["h"], name="h")]
@@ -67,19 +65,19 @@ def test_a_power_of_two_is_folded_into_the_layer_that_it_scales(gemm: bool) -> N
     ],
     ids=["input transposed", "weight computed", "bias computed"],
 )
-def test_other_products_stay_gemm(node: onnx.NodeProto) -> None:
+def test_other_products_stay_gemm(node):
     model = graph_of([node], {"x": [4, 4]}, ["y"], {"w": weights(4, 4), "b": weights(4)})
     assert kinds(split_gemms(model)) == ["Gemm"]
 
 
-def test_a_layer_without_bias_is_a_product() -> None:
+def test_a_layer_without_bias_is_a_product():
     model = graph_of([helper.make_node("Gemm", ["x", "w"], ["y"])], {"x": ["n", 4]}, ["y"], {"w": weights(4, 3)})
     assert kinds(split_gemms(model)) == ["MatMul"]
     x = weights(2, 4)
     np.testing.assert_allclose(results(split_gemms(model), x=x)[0], results(model, x=x)[0], atol=1e-6)
 
 
-def test_a_traced_captioner_has_no_two_layers_of_one_input(traced: TracedCaptioner) -> None:
+def test_a_traced_captioner_has_no_two_layers_of_one_input(traced):
     for piece in (traced.start, traced.step):
         constants = {tensor.name for tensor in piece.graph.initializer}
         layers = [node for node in piece.graph.node if node.op_type == "MatMul" and node.input[1] in constants]

@@ -4,11 +4,10 @@ import numpy as np
 from onnx import helper
 
 from export.passes.hoist import hoist
-from export.trace import TracedCaptioner
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
 
 
-def test_nodes_of_the_image_alone_move_to_the_start() -> None:
+def test_nodes_of_the_image_alone_move_to_the_start():
     start = graph_of(
         [helper.make_node("Relu", ["image"], ["keys"]), helper.make_node("Tanh", ["image"], ["values"])],
         {"image": ["n", 4]}, ["keys", "values"], {},
@@ -35,7 +34,7 @@ def test_nodes_of_the_image_alone_move_to_the_start() -> None:
         np.testing.assert_allclose(ours, expected, atol=1e-6)
 
 
-def test_a_step_takes_no_more_than_it_uses(traced: TracedCaptioner) -> None:
+def test_a_step_takes_no_more_than_it_uses(traced):
     used = {name for node in traced.step.graph.node for name in node.input}
     assert set(traced.encoded) <= used
     assert set(traced.encoded) <= {value.name for value in traced.start.graph.output}

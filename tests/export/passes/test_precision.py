@@ -10,26 +10,25 @@ from onnx import TensorProto, helper, numpy_helper
 from export.captioner_graph import loop_form, static_form
 from export.passes.float16 import to_float16, write_float16
 from export.passes.int8 import layers_of, to_int8
-from export.trace import TracedCaptioner
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
 from tests.frames import synthetic_images
 
 
-def input_types(graph: onnx.GraphProto) -> dict[str, set[int]]:
+def input_types(graph):
     """Types of the floating-point inputs of each operator."""
     inferred = onnx.shape_inference.infer_shapes(onnx.helper.make_model(graph)).graph
     types = {tensor.name: tensor.data_type for tensor in inferred.initializer}
     for value in (*inferred.input, *inferred.value_info, *inferred.output):
         types[value.name] = value.type.tensor_type.elem_type
-    found: dict[str, set[int]] = {}
+    found = {}
     for node in inferred.node:
         kinds = {types[name] for name in node.input if name} & {TensorProto.FLOAT, TensorProto.FLOAT16}
         found.setdefault(node.op_type, set()).update(kinds)
     return found
 
 
-def test_in_float16_layers_are_halves_and_what_needs_range_is_not(traced: TracedCaptioner) -> None:
+def test_in_float16_layers_are_halves_and_what_needs_range_is_not(traced):
     halved = to_float16(traced)
     for piece in (halved.start, halved.step):
         types = input_types(piece.graph)
@@ -43,7 +42,7 @@ def test_in_float16_layers_are_halves_and_what_needs_range_is_not(traced: Traced
     assert cache["scores"] == TensorProto.FLOAT
 
 
-def test_float16_says_what_float32_says_in_both_forms(traced: TracedCaptioner) -> None:
+def test_float16_says_what_float32_says_in_both_forms(traced):
     visual = ragged(1, 1)
     halved = to_float16(traced)
     expected = run(session_of(static_form(traced, MAX_WORDS, 9)), visual)
@@ -56,7 +55,7 @@ def test_float16_says_what_float32_says_in_both_forms(traced: TracedCaptioner) -
 
 
 @pytest.mark.long
-def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_graph: onnx.ModelProto) -> None:
+def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_graph):
     halved, _ = write_float16(vision_graph)
     assert input_types(halved.graph)["Conv"] == {TensorProto.FLOAT16}
     images = synthetic_images(1, 224)
@@ -66,7 +65,7 @@ def test_the_vision_graph_in_float16_takes_and_gives_what_the_other_does(vision_
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.999
 
 
-def test_8_bit_layers_come_close_to_float32(traced: TracedCaptioner) -> None:
+def test_8_bit_layers_come_close_to_float32(traced):
     visual = ragged(1, 1)
     quantised = to_int8(traced, layers_of(traced))
     kept = [tensor for piece in (quantised.start, quantised.step) for tensor in piece.graph.initializer]
@@ -79,7 +78,7 @@ def test_8_bit_layers_come_close_to_float32(traced: TracedCaptioner) -> None:
     np.testing.assert_allclose(found["log_probabilities"][0, 0, 0], expected["log_probabilities"][0, 0, 0], atol=0.3)
 
 
-def test_only_the_layers_that_were_named_are_in_8_bits(traced: TracedCaptioner) -> None:
+def test_only_the_layers_that_were_named_are_in_8_bits(traced):
     first = next(iter(layers_of(traced)))
     assert first.startswith("start/0 ")
     quantised = to_int8(traced, [first])
@@ -87,7 +86,7 @@ def test_only_the_layers_that_were_named_are_in_8_bits(traced: TracedCaptioner) 
     assert quantised.step is traced.step
 
 
-def test_a_gemm_is_put_in_8_bits_as_a_product_is(traced: TracedCaptioner) -> None:
+def test_a_gemm_is_put_in_8_bits_as_a_product_is(traced):
     layer = helper.make_node("Gemm", ["x", "w", "b"], ["h"], name="layer", transB=1)
     nodes = [layer, helper.make_node("Relu", ["h"], ["y"])]
     step = graph_of(nodes, {"x": ["n", 32]}, ["y"], {"w": weights(16, 32), "b": weights(16)})

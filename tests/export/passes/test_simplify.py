@@ -10,7 +10,7 @@ from tests.export.graphs import session_of
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
 
 
-def test_an_axis_that_is_added_and_removed_leaves_no_trace() -> None:
+def test_an_axis_that_is_added_and_removed_leaves_no_trace():
     axes = {"two": np.array([2]), "one": np.array([1])}
     nodes = [
         helper.make_node("Relu", ["x"], ["h"]),
@@ -28,7 +28,7 @@ def test_an_axis_that_is_added_and_removed_leaves_no_trace() -> None:
         np.testing.assert_array_equal(ours, expected)
 
 
-def test_a_table_that_is_also_a_projection_is_looked_up_in_float32_and_multiplied_in_8_bits() -> None:
+def test_a_table_that_is_also_a_projection_is_looked_up_in_float32_and_multiplied_in_8_bits():
     nodes = [
         helper.make_node("Gather", ["table", "rows"], ["embedded"]),
         helper.make_node("Add", ["x", "embedded"], ["h"]),
@@ -49,7 +49,7 @@ def test_a_table_that_is_also_a_projection_is_looked_up_in_float32_and_multiplie
     np.testing.assert_allclose(results(quantised, x=x)[0], expected, atol=0.1)
 
 
-def test_equal_expressions_are_computed_once() -> None:
+def test_equal_expressions_are_computed_once():
     nodes = [
         helper.make_node("Add", ["x", "a"], ["h"]),
         helper.make_node("Add", ["x", "b"], ["i"]),
@@ -60,7 +60,7 @@ def test_equal_expressions_are_computed_once() -> None:
     assert kinds(simple) == ["Add", "Mul"]
 
 
-def rows_of_a_table(users: list[onnx.NodeProto]) -> onnx.ModelProto:
+def rows_of_a_table(users):
     """The row ``table[position + [0]]``, and what it is used for."""
     nodes = [
         helper.make_node("Add", ["position", "zero"], ["index"]),
@@ -78,7 +78,7 @@ def rows_of_a_table(users: list[onnx.NodeProto]) -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
-def test_a_row_that_is_added_is_looked_up_without_an_axis() -> None:
+def test_a_row_that_is_added_is_looked_up_without_an_axis():
     model = rows_of_a_table([helper.make_node("Add", ["x", "row"], ["y"])])
     simple = simplify(model)
     assert kinds(simple) == ["Gather", "Add"]
@@ -86,6 +86,6 @@ def test_a_row_that_is_added_is_looked_up_without_an_axis() -> None:
     np.testing.assert_array_equal(session_of(simple).run(None, inputs)[0], session_of(model).run(None, inputs)[0])
 
 
-def test_a_row_whose_axis_matters_keeps_it() -> None:
+def test_a_row_whose_axis_matters_keeps_it():
     model = rows_of_a_table([helper.make_node("Concat", ["x", "row"], ["y"], axis=0)])
     assert kinds(simplify(model)) == ["Add", "Gather", "Concat"]
