@@ -1,19 +1,10 @@
 """What the tests of single parts of the nodes share: a node in a ROS domain of its own, and waiting."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from rclpy.lifecycle import LifecycleNode
-    from rclpy.node import Node
 
 
 @pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[LifecycleNode]:
+def node(monkeypatch):
     """A node in a ROS domain of its own, without an executor."""
     import rclpy
     from rclpy.context import Context
@@ -31,7 +22,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[LifecycleNode]:
 
 
 @pytest.fixture
-def stranger(node: LifecycleNode) -> Iterator[Node]:
+def stranger(node):
     """Another node, as of another process: one process has one type for each topic."""
     import rclpy
     from rclpy.context import Context

@@ -1,21 +1,16 @@
 """A captioner whose answers are known beforehand: it names the shade of grey that a frame is painted in."""
 
-from __future__ import annotations
-
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
-from smart_caption_ros.grounding import ClassWords, CoverageOptions, CoverageResult, Noun
+from smart_caption_ros.grounding import ClassWords, CoverageOptions, Noun
 from smart_caption_ros.grounding.assignment import evaluate
 
 NOTHING_TO_SAY = 0
@@ -27,20 +22,11 @@ BREAKS_THE_ENGINE = 66
 class FakeCaptioner:
     """Takes the place of `smart_caption_ros.captioning.Captioner`."""
 
-    def __init__(
-        self,
-        path: Path | None = None,
-        engine: str = "auto",
-        threads: int | None = None,
-        detector: Path | None = None,
-        minimum_score: float | None = None,
-        *,
-        delay_s: float = 0.0,
-    ) -> None:
+    def __init__(self, path=None, engine="auto", threads=None, detector=None, minimum_score=None, *, delay_s=0.0):
         self.model = "fake model"
         self.engine = f"fake engine ({engine}, {threads} threads)"
         self.engine_choice = f"{self.engine}; there is no other"
-        self.engine_fallbacks: tuple[str, ...] = ()
+        self.engine_fallbacks = ()
         self.bundle = SimpleNamespace(path=path or Path("fake_bundle"), can_be_guided=False)
         self.detector = (
             SimpleNamespace(path=detector, layout="fake layout", class_names=("wall",))
@@ -50,12 +36,12 @@ class FakeCaptioner:
         self.detector_argument = detector
         self.minimum_score = minimum_score
         self.delay_s = delay_s
-        self.shades: list[int] = []
+        self.shades = []
 
-    def warm_up(self) -> None:
+    def warm_up(self):
         """Nothing to warm."""
 
-    def caption(self, image_bgr: NDArray[np.uint8]) -> Caption:
+    def caption(self, image_bgr):
         """ "shade <mean value>", after the delay; three shades stand for what can go wrong."""
         shade = round(float(image_bgr.mean()))
         self.shades.append(shade)
@@ -71,7 +57,7 @@ class FakeCoverage:
 
     options = CoverageOptions()
 
-    def score(self, caption: str, classes: Sequence[str]) -> CoverageResult:
+    def score(self, caption, classes):
         """As `NounCoverage.score`; one shade stands for what can go wrong."""
         words = caption.split()
         if str(BREAKS_COVERAGE) in words:
@@ -92,7 +78,7 @@ class FakeCoverage:
         )
 
 
-def shade_caption(shade: int, width: int, height: int, model: str = "m", engine: str = "e") -> Caption:
+def shade_caption(shade, width, height, model="m", engine="e"):
     """What the fake says of a frame painted in `shade`."""
     texts = [] if shade == NOTHING_TO_SAY else ["shade", str(shade)]
     log_probability = math.log(0.1 if shade == UNSURE else 0.8)
@@ -111,12 +97,12 @@ def shade_caption(shade: int, width: int, height: int, model: str = "m", engine:
     )
 
 
-def painted(shade: int, width: int = 64, height: int = 48) -> NDArray[np.uint8]:
+def painted(shade, width=64, height=48):
     """A frame of one shade, uint8 HxWx3."""
     return np.full((height, width, 3), shade, np.uint8)
 
 
-def image_fields(shade: int, **changes: Any) -> dict[str, Any]:
+def image_fields(shade, **changes):
     """Fields of a sensor_msgs/Image of one shade, some of them changed."""
     from smart_caption_ros.imaging.image_messages import encode_image
 

@@ -1,10 +1,6 @@
 """Diagnostics are published by diagnostic_updater where it is there, and by this package where it is not."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -36,28 +32,28 @@ FINE = DiagnosticStatus(name="robot/node: captions", level=DiagnosticStatus.OK, 
 class FakeStatus(DiagnosticStatus):
     """A status that a task fills."""
 
-    def summary(self, level: bytes, message: str) -> None:
+    def summary(self, level, message):
         self.level, self.message = level, message
 
 
 class FakeUpdater:
     """What is used of ROS's diagnostic_updater, by the source of its branch ros2-jazzy: it is not on PyPI."""
 
-    def __init__(self, node: Node, period: float) -> None:
-        self.tasks: list[tuple[str, Callable[[Any], Any]]] = []
+    def __init__(self, node, period):
+        self.tasks = []
         self.publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 1)
         self.period = float(node.declare_parameter("diagnostic_updater.period", period).value)
         self.timer = node.create_timer(0.01, lambda: pytest.fail("two timers publish"))
         full = node.declare_parameter("diagnostic_updater.use_fqn", False).value
         self.node_name = node.get_fully_qualified_name() if full else node.get_name()
 
-    def setHardwareID(self, hwid: str) -> None:  # noqa: N802 -- its name
+    def setHardwareID(self, hwid):  # noqa: N802 -- its name
         self.hwid = hwid
 
-    def add(self, name: str, task: Callable[[Any], Any]) -> None:
+    def add(self, name, task):
         self.tasks.append((name, task))
 
-    def force_update(self) -> None:
+    def force_update(self):
         message = DiagnosticArray()
         message.header.stamp.sec = 1
         for name, task in self.tasks:
@@ -70,22 +66,22 @@ class FakeUpdater:
 class Bench:
     """A node in a namespace, and the diagnostics that arrive from it."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context):
         self.context = context
-        self.arrays: list[DiagnosticArray] = []
+        self.arrays = []
         self.user = Node("user", context=context)
         self.user.create_subscription(DiagnosticArray, "/diagnostics", self.arrays.append, 10)
         self.executor = SingleThreadedExecutor(context=context)
         self.executor.add_node(self.user)
 
-    def make_node(self, **overrides: Any) -> Node:
+    def make_node(self, **overrides):
         """Make the node with the given parameters."""
         parameters = [Parameter(name.replace("__", "."), value=value) for name, value in overrides.items()]
         node = Node("node", namespace="robot", context=self.context, parameter_overrides=parameters)
         self.executor.add_node(node)
         return node
 
-    def next_array(self) -> DiagnosticArray:
+    def next_array(self):
         """Return the next message."""
         self.arrays.clear()
         end_s = time.monotonic() + 30
@@ -97,7 +93,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def bench(monkeypatch):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
@@ -108,9 +104,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("updater", [None, FakeUpdater], ids=["own publisher", "diagnostic_updater"])
-def test_the_same_statuses_arrive_with_and_without_diagnostic_updater(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, updater: Any
-) -> None:
+def test_the_same_statuses_arrive_with_and_without_diagnostic_updater(bench, monkeypatch, updater):
     monkeypatch.setattr(diagnostics_publisher, "Updater", updater)
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.05)
     DiagnosticsPublisher(bench.make_node(), lambda: [FINE, WARNING])
@@ -121,7 +115,7 @@ def test_the_same_statuses_arrive_with_and_without_diagnostic_updater(
     assert second == WARNING
 
 
-def test_the_parameters_of_diagnostic_updater_hold(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parameters_of_diagnostic_updater_hold(bench, monkeypatch):
     monkeypatch.setattr(diagnostics_publisher, "Updater", FakeUpdater)
     overrides = {"diagnostic_updater__period": 0.05, "diagnostic_updater__use_fqn": True}
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 3600.0)

@@ -1,7 +1,5 @@
 """What the launch files make of their arguments; tests/system/test_launch.py launches them."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
@@ -17,14 +15,14 @@ CONFIG = ROOT / "config"
 DEFAULTS = {name: default for name, (default, _) in launching.CAPTION_ARGUMENTS.items()}
 
 
-def test_the_documentation_lists_every_argument_with_its_default() -> None:
+def test_the_documentation_lists_every_argument_with_its_default():
     page = (ROOT / "docs" / "nodes.md").read_text(encoding="utf-8")
     table = page.split("| argument | default | meaning |")[1].split("\n\n")[0]
     documented = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", table, flags=re.MULTILINE))
     assert documented == {name: f"`{default}`" if default else "(empty)" for name, default in DEFAULTS.items()}
 
 
-def test_the_launch_files_have_few_arguments() -> None:
+def test_the_launch_files_have_few_arguments():
     files = [path for path in (ROOT / "launch").glob("*.launch.py") if path.name != "caption.launch.py"]
     declared = [
         call
@@ -50,9 +48,7 @@ def test_the_launch_files_have_few_arguments() -> None:
         ),
     ],
 )
-def test_arguments_become_parameters_and_the_file_decides_on_the_others(
-    given: dict[str, str], overrides: dict[str, object] | None
-) -> None:
+def test_arguments_become_parameters_and_the_file_decides_on_the_others(given, overrides):
     """Not even use_sim_time is set without an argument: an including launch file may set it for all of its nodes."""
     file, *others = launching.caption_parameters({**DEFAULTS, **given}, CONFIG)
     assert file == str(CONFIG / "caption.yaml")
@@ -71,9 +67,7 @@ def test_arguments_become_parameters_and_the_file_decides_on_the_others(
         ({"namespace": "left"}, "/robot_1", "caption"),
     ],
 )
-def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_given(
-    given: dict[str, str], pushed: str, topic: str
-) -> None:
+def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_given(given, pushed, topic):
     assert launching.caption_remappings({**DEFAULTS, **given}, pushed) == [
         ("image", "image"),
         ("detections", "detections"),
@@ -81,7 +75,7 @@ def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_giv
     ]
 
 
-def test_several_cameras_have_their_topics_in_their_namespaces_or_where_their_names_stand() -> None:
+def test_several_cameras_have_their_topics_in_their_namespaces_or_where_their_names_stand():
     given = {"cameras": "front, rear", "image_topic": "/{camera}_camera/image_raw", "detections": "found"}
     assert launching.caption_remappings({**DEFAULTS, **given}) == [
         ("front/image", "/front_camera/image_raw"),
@@ -116,13 +110,13 @@ A_TOPIC = "must be the name of a topic, as /camera/image_raw, not"
         ({"use_sim_time": "yes"}, "use_sim_time must be true or false, not 'yes'"),
     ],
 )
-def test_a_wrong_argument_is_refused_by_its_name(given: dict[str, str], sentence: str) -> None:
+def test_a_wrong_argument_is_refused_by_its_name(given, sentence):
     values = {**DEFAULTS, **given}
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         launching.caption_parameters(values, CONFIG), launching.caption_remappings(values)
 
 
-def test_numbers_and_severities_are_checked() -> None:
+def test_numbers_and_severities_are_checked():
     assert launching.positive_number("rate", "0.5") == 0.5
     for wrong in ("0", "-1", "fast", "inf", "nan"):
         with pytest.raises(ValueError, match=f"^rate must be a number above 0, not '{wrong}'$"):
@@ -132,7 +126,7 @@ def test_numbers_and_severities_are_checked() -> None:
         launching.log_level("log_level", "loud")
 
 
-def test_arguments_that_a_launch_file_does_not_have_are_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_that_a_launch_file_does_not_have_are_pointed_out(monkeypatch):
     file = ROOT / "launch" / "caption.launch.py"
     given = ["bundle:=/b", "nonsense:=1", "node_name:=front"]
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "smart_caption_ros", "caption.launch.py", *given])
@@ -144,9 +138,9 @@ def test_arguments_that_a_launch_file_does_not_have_are_pointed_out(monkeypatch:
     assert not launching.unknown_arguments(given, file, launching.CAPTION_ARGUMENTS), "they may be the other file's"
 
 
-def test_a_process_that_fails_gives_the_launch_a_status_in_the_end_or_ends_it() -> None:
+def test_a_process_that_fails_gives_the_launch_a_status_in_the_end_or_ends_it():
     """A robot's launch file may include one of these: its other nodes go on."""
-    problems: list[dict[str, str]] = []
+    problems = []
     context = SimpleNamespace(asyncio_loop=SimpleNamespace(call_exception_handler=problems.append))
     failed, ended = (SimpleNamespace(returncode=status, process_name="front") for status in (1, 0))
     launching.remember_failure(ended, context)

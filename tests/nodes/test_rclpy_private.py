@@ -1,9 +1,6 @@
 """The private parts of rclpy that are used are there, and do what they are used for."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,13 +12,10 @@ from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.rclpy_private import parameter_overrides, wait_for_callbacks
 
-if TYPE_CHECKING:
-    from rclpy.node import Node
-
 pytestmark = pytest.mark.needs_ros
 
 
-def test_the_values_given_to_parameters_are_known_before_the_parameters_are_declared() -> None:
+def test_the_values_given_to_parameters_are_known_before_the_parameters_are_declared():
     import rclpy
     from rclpy.node import Node
 
@@ -33,10 +27,10 @@ def test_the_values_given_to_parameters_are_known_before_the_parameters_are_decl
     context.try_shutdown()
 
 
-def test_callbacks_of_an_executor_that_was_shut_down_are_waited_for(node: Node) -> None:
+def test_callbacks_of_an_executor_that_was_shut_down_are_waited_for(node):
     begun, may_end = threading.Event(), threading.Event()
 
-    def work() -> None:
+    def work():
         begun.set()
         may_end.wait(20)
 

@@ -1,13 +1,10 @@
 """ROS 2 Humble, by stand-ins that lack what its rclpy lacks: it cannot be installed beside the other versions."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -15,30 +12,30 @@ NODES = Path(__file__).resolve().parents[2] / "smart_caption_ros" / "nodes"
 
 
 @pytest.fixture
-def humble(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def humble(monkeypatch):
     """The module as Humble imports it."""
     qos_event = ModuleType("rclpy.qos_event")
-    qos_event.SubscriptionEventCallbacks = type("SubscriptionEventCallbacks", (), {})  # type: ignore[attr-defined]
+    qos_event.SubscriptionEventCallbacks = type("SubscriptionEventCallbacks", (), {})
     subscription = ModuleType("rclpy.subscription")
-    subscription.Subscription = type("Subscription", (), {})  # type: ignore[attr-defined]
+    subscription.Subscription = type("Subscription", (), {})
     monkeypatch.setitem(sys.modules, "rclpy", ModuleType("rclpy"))
     monkeypatch.setitem(sys.modules, "rclpy.subscription", subscription)
-    monkeypatch.setitem(sys.modules, "rclpy.event_handler", None)  # type: ignore[arg-type] # makes the import fail
+    monkeypatch.setitem(sys.modules, "rclpy.event_handler", None)  # makes the import fail
     monkeypatch.setitem(sys.modules, "rclpy.qos_event", qos_event)
     return SimpleNamespace(**runpy.run_path(str(NODES / "ros_versions.py")))
 
 
-def test_events_have_their_names_of_humble(humble: SimpleNamespace) -> None:
+def test_events_have_their_names_of_humble(humble):
     assert humble.SubscriptionEventCallbacks.__name__ == "SubscriptionEventCallbacks"
 
 
-def test_messages_have_no_numbers_in_humble(humble: SimpleNamespace) -> None:
-    heard: list[tuple[Any, Any]] = []
+def test_messages_have_no_numbers_in_humble(humble):
+    heard = []
     humble.with_message_info(lambda *given: heard.append(given))("message")
     assert heard == [("message", {})]
 
 
-def test_no_other_module_of_the_nodes_names_what_humble_lacks() -> None:
+def test_no_other_module_of_the_nodes_names_what_humble_lacks():
     lacking = re.compile(r"rclpy\.event_handler|add_post_set_parameters_callback")
     others = [path for path in NODES.rglob("*.py") if path.name != "ros_versions.py"]
     assert others
@@ -46,7 +43,7 @@ def test_no_other_module_of_the_nodes_names_what_humble_lacks() -> None:
 
 
 @pytest.mark.needs_ros
-def test_parameters_of_a_node_without_the_newer_callback_change_at_run_time() -> None:
+def test_parameters_of_a_node_without_the_newer_callback_change_at_run_time():
     import rclpy
     from rclpy.context import Context
     from rclpy.node import Node
@@ -56,7 +53,7 @@ def test_parameters_of_a_node_without_the_newer_callback_change_at_run_time() ->
 
     class OlderNode(Node):
         @property
-        def add_post_set_parameters_callback(self) -> Any:
+        def add_post_set_parameters_callback(self):
             raise AttributeError
 
     context = Context()
@@ -64,7 +61,7 @@ def test_parameters_of_a_node_without_the_newer_callback_change_at_run_time() ->
     try:
         node = OlderNode("older", context=context)
         table = [ParameterSpec("rate", 1, "Rate.", Changes.ANY_TIME, minimum=1, maximum=9)]
-        seen: list[set[str]] = []
+        seen = []
         parameters = Parameters(node, table, on_change=seen.append)
         (accepted,) = node.set_parameters([Parameter("rate", value=4)])
         (refused,) = node.set_parameters([Parameter("rate", value=12)])

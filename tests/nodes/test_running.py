@@ -1,12 +1,8 @@
 """From the start of a node to its end, in the test's own process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,7 @@ pytestmark = pytest.mark.needs_ros
 
 
 @pytest.fixture(autouse=True)
-def _domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _domain(monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
@@ -30,32 +26,32 @@ def _domain(monkeypatch: pytest.MonkeyPatch) -> None:
 class Ticking(Node):
     """Calls `tick` of a subclass a hundred times a second."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__("ticking")
-        self.exit_status: int | None = None
+        self.exit_status = None
         self.ticks = 0
         self.closed = 0
         self.create_timer(0.01, self._tick)
 
-    def _tick(self) -> None:
+    def _tick(self):
         self.ticks += 1
         self.tick()
 
-    def tick(self) -> None:
+    def tick(self):
         raise NotImplementedError
 
-    def interrupt(self) -> None:
+    def interrupt(self):
         assert not self.closed
 
-    def close(self) -> bool:
+    def close(self):
         self.closed += 1
         return True
 
 
-def run(node_type: type[Ticking]) -> tuple[int, Ticking]:
-    made: list[Ticking] = []
+def run(node_type):
+    made = []
 
-    def make() -> Any:
+    def make():
         made.append(node_type())
         return made[-1]
 
@@ -63,18 +59,18 @@ def run(node_type: type[Ticking]) -> tuple[int, Ticking]:
     return status, made[0]
 
 
-def test_the_process_ends_with_the_status_that_the_node_sets() -> None:
+def test_the_process_ends_with_the_status_that_the_node_sets():
     class Ending(Ticking):
-        def tick(self) -> None:
+        def tick(self):
             self.exit_status = 7
 
     status, node = run(Ending)
     assert (status, node.closed) == (7, 1)
 
 
-def test_a_callback_that_fails_does_not_end_the_node() -> None:
+def test_a_callback_that_fails_does_not_end_the_node():
     class Failing(Ticking):
-        def tick(self) -> None:
+        def tick(self):
             if self.ticks <= 3:
                 raise RuntimeError("a mistake of ours")
             self.exit_status = 0
@@ -84,17 +80,17 @@ def test_a_callback_that_fails_does_not_end_the_node() -> None:
     assert node.ticks > 3
 
 
-def test_a_signal_ends_it_with_status_0() -> None:
+def test_a_signal_ends_it_with_status_0():
     class Interrupted(Ticking):
-        def tick(self) -> None:
+        def tick(self):
             os.kill(os.getpid(), signal.SIGINT)
 
     status, node = run(Interrupted)
     assert (status, node.closed) == (0, 1)
 
 
-def test_a_node_that_cannot_be_made_is_a_sentence_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
-    def make() -> Any:
+def test_a_node_that_cannot_be_made_is_a_sentence_and_status_1(capsys):
+    def make():
         raise ValueError("this parameter is wrong")
 
     assert run_node("test_running", make, []) == 1
@@ -109,22 +105,20 @@ def test_a_node_that_cannot_be_made_is_a_sentence_and_status_1(capsys: pytest.Ca
         (["--ros-args", "--no-such-option"], "--no-such-option"),
     ],
 )
-def test_wrong_ros_arguments_are_a_sentence_and_status_1(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def never() -> Any:
+def test_wrong_ros_arguments_are_a_sentence_and_status_1(arguments, words, capsys):
+    def never():
         raise AssertionError("the node is made although the arguments are wrong")
 
     assert run_node("test_running", never, arguments) == 1
     assert words in capsys.readouterr().err
 
 
-def test_arguments_that_are_not_ros_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_that_are_not_ros_arguments_are_refused(capsys):
     assert run_node("test_running", lambda: pytest.fail("made"), ["--bundle", "x"]) == 2
     assert "unrecognized arguments: --bundle" in capsys.readouterr().err
 
 
-def test_the_help_names_the_ros_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_the_ros_arguments(capsys):
     assert run_node("test_running", lambda: pytest.fail("made"), ["--help"]) == 0
     assert "--params-file FILE" in capsys.readouterr().out
 
@@ -132,11 +126,11 @@ def test_the_help_names_the_ros_arguments(capsys: pytest.CaptureFixture[str]) ->
 class ProfileReader(Ticking):
     """Ends at once, with the Fast DDS profile of its process."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.profile = os.environ.get(PROFILE_VARIABLE)
         super().__init__()
 
-    def tick(self) -> None:
+    def tick(self):
         self.exit_status = 0
 
 
@@ -145,9 +139,7 @@ class ProfileReader(Ticking):
     [(None, str(config_file(FAST_DDS_PROFILE))), (os.devnull, os.devnull), ("", None)],
     ids=["own", "the user's", "none"],
 )
-def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], given: str | None, used: str | None
-) -> None:
+def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(monkeypatch, capfd, given, used):
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
     monkeypatch.setenv(PROFILE_VARIABLE, given or "")
     if given is None:
@@ -173,8 +165,8 @@ def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(
     ],
 )
 def test_a_user_who_has_chosen_isolation_discovery_or_transports_gets_no_profile(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, is_chosen: bool
-) -> None:
+    monkeypatch, variable, value, is_chosen
+):
     monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
     monkeypatch.setenv(variable, value)
@@ -184,9 +176,7 @@ def test_a_user_who_has_chosen_isolation_discovery_or_transports_gets_no_profile
     monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
 
 
-def test_every_start_with_an_unwritable_log_folder_uses_the_same_temporary_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_start_with_an_unwritable_log_folder_uses_the_same_temporary_one(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for _ in range(2):
         monkeypatch.setenv("ROS_LOG_DIR", "/proc/no_such_folder")

@@ -1,11 +1,6 @@
 """Whole processes in a ROS domain of their own, and a user's node beside them."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +22,7 @@ MATCHING_S = 0.3
 class Robot:
     """A ROS domain of its own: node processes, and a node that listens, publishes and calls."""
 
-    def __init__(self, logs: Path) -> None:
+    def __init__(self, logs):
         import rclpy
         from rclpy.context import Context
         from rclpy.executors import SingleThreadedExecutor
@@ -39,20 +34,20 @@ class Robot:
         self.node = Node("user", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self._processes: list[NodeProcess] = []
-        self._clients: dict[tuple[type, str], Any] = {}
+        self._processes = []
+        self._clients = {}
 
-    def start(self, module: str, *ros_args: str) -> NodeProcess:
+    def start(self, module, *ros_args):
         """Starts `python -m MODULE --ros-args ...`; it ends with the test."""
         log = self._logs / f"{len(self._processes)}_{module.rpartition('.')[2]}.log"
         self._processes.append(NodeProcess(module, ros_args, log))
         return self._processes[-1]
 
-    def start_caption_node(self, *ros_args: str, engine: str = "fake") -> NodeProcess:
+    def start_caption_node(self, *ros_args, engine="fake"):
         """The caption node with the fake engine, or the slow one."""
         return self.start(f"tests.system.{engine}_engine_node", *ros_args)
 
-    def wait_for(self, condition: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> Any:
+    def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
         """Spins until the condition holds and returns its value."""
         deadline_s = time.monotonic() + timeout_s
         while not (value := condition()):
@@ -60,26 +55,26 @@ class Robot:
             self._executor.spin_once(timeout_sec=0.02)
         return value
 
-    def spin_for(self, seconds: float) -> None:
+    def spin_for(self, seconds):
         """Spins for a while, to see that something does not happen."""
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s:
             self._executor.spin_once(timeout_sec=0.02)
 
-    def listen(self, kind: type, topic: str, qos: Any = 100) -> list[Any]:
+    def listen(self, kind, topic, qos=100):
         """A list that grows with every message of the topic."""
-        received: list[Any] = []
+        received = []
         self.node.create_subscription(kind, topic, received.append, qos)
         return received
 
-    def publisher(self, kind: type, topic: str, qos: Any = 10, subscribers: int = 1) -> Any:
+    def publisher(self, kind, topic, qos=10, subscribers=1):
         """A publisher that somebody listens to."""
         publisher = self.node.create_publisher(kind, topic, qos)
         self.wait_for(lambda: publisher.get_subscription_count() >= subscribers, f"subscriber on {topic}")
         self.spin_for(MATCHING_S)
         return publisher
 
-    def client(self, kind: type, name: str) -> Any:
+    def client(self, kind, name):
         """The client of a service that is there; the same one for every call."""
         if (kind, name) not in self._clients:
             self._clients[kind, name] = self.node.create_client(kind, name)
@@ -87,21 +82,21 @@ class Robot:
             self.spin_for(MATCHING_S)
         return self._clients[kind, name]
 
-    def call(self, kind: type, name: str, **fields: Any) -> Any:
+    def call(self, kind, name, **fields):
         """Calls a service and returns its response."""
         client = self.client(kind, name)
         self.wait_for(client.service_is_ready, f"service {name}")
         calls = [client.call_async(kind.Request(**fields))]
         started_s = time.monotonic()
 
-        def answered() -> Any:
+        def answered():
             if kind.__name__ in REPEATED_CALLS and time.monotonic() - started_s > REPEAT_AFTER_S * len(calls):
                 calls.append(client.call_async(kind.Request(**fields)))
             return next((call for call in calls if call.done()), None)
 
         return self.wait_for(answered, f"answer of {name}").result()
 
-    def set_parameter(self, node: str, name: str, value: Any) -> Any:
+    def set_parameter(self, node, name, value):
         """Sets a parameter of another node; returns whether it was successful, and the reason if not."""
         from rcl_interfaces.srv import SetParameters
         from rclpy.parameter import Parameter
@@ -110,33 +105,31 @@ class Robot:
         (result,) = self.call(SetParameters, f"{node}/set_parameters", parameters=[parameter]).results
         return result
 
-    def get_parameters(self, node: str, *names: str) -> Any:
+    def get_parameters(self, node, *names):
         """The values of another node's parameters."""
         from rcl_interfaces.srv import GetParameters
 
         return self.call(GetParameters, f"{node}/get_parameters", names=list(names)).values
 
-    def lifecycle_state(self, node: str = "/caption_node") -> str:
+    def lifecycle_state(self, node="/caption_node"):
         """The label of a lifecycle node's state."""
         from lifecycle_msgs.srv import GetState
 
-        label: str = self.call(GetState, f"{node}/get_state").current_state.label
-        return label
+        return self.call(GetState, f"{node}/get_state").current_state.label
 
-    def change_state(self, transition: str, node: str = "/caption_node") -> bool:
+    def change_state(self, transition, node="/caption_node"):
         """Triggers a transition by its label; returns whether it was successful."""
         from lifecycle_msgs.msg import Transition
         from lifecycle_msgs.srv import ChangeState
 
         transition_message = Transition(id=getattr(Transition, f"TRANSITION_{transition.upper()}"))
-        success: bool = self.call(ChangeState, f"{node}/change_state", transition=transition_message).success
-        return success
+        return self.call(ChangeState, f"{node}/change_state", transition=transition_message).success
 
-    def log_tails(self) -> str:
+    def log_tails(self):
         """The end of what every process printed."""
         return "\n".join(f"--- {process.module}\n{process.log_tail(30)}" for process in self._processes)
 
-    def close(self) -> None:
+    def close(self):
         """Ends all processes and the node."""
         for process in self._processes:
             process.stop()
@@ -146,14 +139,14 @@ class Robot:
 
 
 @pytest.fixture
-def ros_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def ros_environment(monkeypatch, tmp_path):
     """A ROS domain that is this test's alone, for this process and those that it starts."""
     for name, value in ros_variables(tmp_path / "ros_logs").items():
         monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
-def robot(ros_environment: None, tmp_path: Path) -> Iterator[Robot]:
+def robot(ros_environment, tmp_path):
     """See Robot."""
     robot = Robot(tmp_path)
     yield robot

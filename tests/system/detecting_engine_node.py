@@ -3,14 +3,13 @@
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.running import run_node
 from tests.nodes.fake_captioner import FakeCaptioner
 
 
-def load(*chosen: Any) -> Any:
+def load(*chosen):
     """Loads the captioner, which finds a wall in every image."""
     captioner = FakeCaptioner(*chosen)
     captioner.detector = SimpleNamespace(path=Path("bundle"), layout="fake layout", class_names=("wall",))

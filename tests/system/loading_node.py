@@ -2,13 +2,12 @@
 
 import sys
 import time
-from typing import Any
 
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.running import run_node
 
 
-def load(*chosen: Any) -> Any:
+def load(*chosen):
     """Loads for longer than any test waits."""
     time.sleep(600)
 

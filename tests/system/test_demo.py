@@ -1,7 +1,5 @@
 """The demo as people start it, with the model that ships with the package."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -30,14 +28,14 @@ COMMAND = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()
 TIMEOUT_S = "240"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments):
     return subprocess.run(
         [*COMMAND, "--timeout", TIMEOUT_S, *arguments], capture_output=True, text=True, timeout=300, check=False
     )
 
 
 @pytest.fixture
-def photos(tmp_path: Path) -> Path:
+def photos(tmp_path):
     folder = tmp_path / "photos"
     folder.mkdir()
     noise = np.random.default_rng(1).integers(0, 255, (480, 640, 3), np.uint8)
@@ -46,7 +44,7 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_path: Path) -> None:
+def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_path):
     output = tmp_path / "demo_output"
     done = run("--output", str(output), "--rate", "2", "--every", "32")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -92,7 +90,7 @@ def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_
 
 
 @pytest.mark.long
-def test_sequences_of_ones_own_are_driven_through_to_their_end(tmp_path: Path) -> None:
+def test_sequences_of_ones_own_are_driven_through_to_their_end(tmp_path):
     write_rooms(tmp_path / "rooms")
     done = run(
         "--source", str(tmp_path / "rooms"), "--output", str(tmp_path / "out"), "--max-frames", "5", "--rate", "2"
@@ -104,7 +102,7 @@ def test_sequences_of_ones_own_are_driven_through_to_their_end(tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_any_folder_can_be_the_source(photos: Path, tmp_path: Path) -> None:
+def test_any_folder_can_be_the_source(photos, tmp_path):
     done = run("--source", str(photos), "--output", str(tmp_path / "out"), "--rate", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(line) for line in (tmp_path / "out" / "captions.jsonl").read_text().splitlines()]
@@ -113,7 +111,7 @@ def test_any_folder_can_be_the_source(photos: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -> None:
+def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path):
     folder = tmp_path / "many"
     folder.mkdir()
     for index in range(30):  # far more a second than any processor captions: the newest wins, the others are dropped
@@ -141,18 +139,18 @@ def test_a_frame_without_an_answer_fails_the_demo_and_is_named(tmp_path: Path) -
         (["--timeout", "1", "--rate", "0.1"], "allow more time, or fewer frames"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+def test_what_cannot_work_is_said_at_once(arguments, sentence, tmp_path):
     done = cli_runner().invoke(app, ["demo", "--timeout", TIMEOUT_S, "--output", str(tmp_path / "out"), *arguments])
     assert done.exit_code == 1
     assert sentence in " ".join(done.stderr.split())
     assert "Traceback" not in done.output
 
 
-def children_of(pid: int) -> list[int]:
+def children_of(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_an_interrupted_demo_ends_its_nodes(tmp_path: Path) -> None:
+def test_an_interrupted_demo_ends_its_nodes(tmp_path):
     arguments = ["--output", str(tmp_path / "out"), "--rate", "0.1", "--timeout", TIMEOUT_S]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True) as demo:
         deadline_s = time.monotonic() + 120

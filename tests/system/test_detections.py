@@ -1,10 +1,6 @@
 """Objects in the caption node as a process: from its own detector, and from the detections topic of another node."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,9 +17,6 @@ from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
 from tests.nodes.fake_captioner import BREAKS_COVERAGE, image_fields
 from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User, latest, values
 
-if TYPE_CHECKING:
-    from tests.system.conftest import Robot
-
 pytestmark = pytest.mark.needs_ros
 
 # Detections that are on their way are waited for, and a busy machine is no error.
@@ -35,11 +28,11 @@ RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 
 
 @pytest.fixture
-def diagnostics(robot: Robot) -> list[DiagnosticArray]:
+def diagnostics(robot):
     return robot.listen(DiagnosticArray, "/diagnostics")
 
 
-def detected(name: str, box: tuple[float, float, float, float] = (1, 2, 30, 40), **fields: Any) -> DetectedObject:
+def detected(name, box=(1, 2, 30, 40), **fields):
     x1, y1, x2, y2 = map(float, box)
     standard = {"class_id": -1, "score": 0.75}
     return DetectedObject(class_name=name, box=BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2), **{**standard, **fields})
@@ -48,27 +41,25 @@ def detected(name: str, box: tuple[float, float, float, float] = (1, 2, 30, 40),
 class Detector:
     """Another node's detector: publishes on the detections topic."""
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot):
         self._publisher = robot.publisher(DetectedObjectArray, "/detections", RELIABLE)
 
-    def publish(self, header: Header, *objects: DetectedObject) -> None:
+    def publish(self, header, *objects):
         self._publisher.publish(DetectedObjectArray(header=header, objects=objects))
 
 
-def at(sec: int, nanosec: int = 0, frame_id: str = "eye") -> Header:
+def at(sec, nanosec=0, frame_id="eye"):
     header = Header(frame_id=frame_id)
     header.stamp.sec, header.stamp.nanosec = sec, nanosec
     return header
 
 
-def ask(user: User, header: Header, shade: int = 100) -> Caption:
+def ask(user, header, shade=100):
     user.publish_as_it_is(Image(header=header, **image_fields(shade)))
     return user.answer_to(header)
 
 
-def test_objects_of_the_topic_reach_the_caption_of_their_image(
-    robot: Robot, diagnostics: list[DiagnosticArray]
-) -> None:
+def test_objects_of_the_topic_reach_the_caption_of_their_image(robot, diagnostics):
     robot.start_caption_node(*PATIENT)
     user, detector = User(robot), Detector(robot)
     detector.publish(at(1), detected("shade", (-5, 2, 30, 400)), detected("16"), detected("shade", score=0.5))
@@ -111,7 +102,7 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(
     assert [found.class_name for found in ask(user, at(10)).objects] == ["cat"]
 
 
-def test_nothing_that_a_detector_sends_stops_the_captions(robot: Robot, diagnostics: list[DiagnosticArray]) -> None:
+def test_nothing_that_a_detector_sends_stops_the_captions(robot, diagnostics):
     process = robot.start_caption_node(*PATIENT)
     user, detector = User(robot), Detector(robot)
     broken = [
@@ -155,9 +146,7 @@ def test_nothing_that_a_detector_sends_stops_the_captions(robot: Robot, diagnost
     assert "Traceback" not in process.log.read_text()
 
 
-def test_a_detector_that_is_late_or_stops_is_reported_although_the_own_one_stands_in(
-    robot: Robot, diagnostics: list[DiagnosticArray]
-) -> None:
+def test_a_detector_that_is_late_or_stops_is_reported_although_the_own_one_stands_in(robot, diagnostics):
     process = robot.start(
         "tests.system.detecting_engine_node", *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "coverage:=false"
     )
@@ -184,9 +173,7 @@ def test_a_detector_that_is_late_or_stops_is_reported_although_the_own_one_stand
     )
 
 
-def test_an_own_detector_finds_the_objects_in_the_node(
-    robot: Robot, tmp_path: Path, diagnostics: list[DiagnosticArray]
-) -> None:
+def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnostics):
     path = write_yolox(tmp_path / "tiny.onnx")
     robot.start(NODE, *PATIENT, "-p", f"detector:={path}", "-p", "threads:=1", "-p", "detector_min_score:=0.9")
     user = User(robot)
@@ -223,7 +210,7 @@ def test_an_own_detector_finds_the_objects_in_the_node(
     assert not robot.node.get_subscriptions_info_by_topic("/detections"), "it needs no other's"
 
 
-def test_vision_msgs_are_taken_as_well(robot: Robot) -> None:
+def test_vision_msgs_are_taken_as_well(robot):
     vision_msgs = pytest.importorskip("vision_msgs.msg", reason="needs vision_msgs")
     robot.start_caption_node(*PATIENT)
     user = User(robot)

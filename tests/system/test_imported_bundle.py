@@ -1,7 +1,5 @@
 """An imported captioner in the node and the programs around it, as processes."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -11,7 +9,6 @@ import time
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -29,9 +26,6 @@ from smart_caption_ros.imaging.image_messages import encode_image
 from tests.frames import blobs
 from tests.live.terminal_process import CLI, TerminalProcess
 
-if TYPE_CHECKING:
-    from tests.system.conftest import Robot
-
 pytestmark = [
     pytest.mark.needs_ros,
     pytest.mark.long,
@@ -42,7 +36,7 @@ TOKEN = "a-token-of-this-test-alone"
 
 
 @pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(tmp_path_factory):
     """A tiny ViT-GPT2 with random weights, imported by processes of a workstation."""
     folder = tmp_path_factory.mktemp("published")
     write = (
@@ -56,7 +50,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bundle"
 
 
-def test_the_node_runs_an_imported_bundle_with_two_cameras(robot: Robot, bundle: Path) -> None:
+def test_the_node_runs_an_imported_bundle_with_two_cameras(robot, bundle):
     """The steps:
 
     1. Captions of both cameras are those of the bundle alone, with whole words and boxes.
@@ -72,16 +66,15 @@ def test_the_node_runs_an_imported_bundle_with_two_cameras(robot: Robot, bundle:
     images = {camera: robot.publisher(Image, f"/{camera}/image") for camera in CAMERAS}
     detections = {camera: robot.publisher(DetectedObjectArray, f"/{camera}/detections") for camera in CAMERAS}
 
-    def ask(camera: str, number: int, image_bgr: np.ndarray) -> Caption:
+    def ask(camera, number, image_bgr):
         header = Header(frame_id="eye")
         header.stamp.sec = number
         found = DetectedObject(class_name="dog", score=0.9, box=BoundingBox(x2=9.0, y2=9.0))
         detections[camera].publish(DetectedObjectArray(header=header, objects=[found]))
         images[camera].publish(Image(header=header, **encode_image(image_bgr)))
-        caption: Caption = robot.wait_for(
+        return robot.wait_for(
             lambda: next((c for c in captions[camera] if c.header == header), None), f"caption of {camera}"
         )
-        return caption
 
     for number, camera in enumerate([*CAMERAS, *CAMERAS], 1):
         image_bgr = blobs(number, 48, 64)
@@ -102,7 +95,7 @@ def test_the_node_runs_an_imported_bundle_with_two_cameras(robot: Robot, bundle:
     assert ask("front", 21, tiles_bgr).status == Caption.STATUS_OK
 
 
-def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle: Path, tmp_path: Path) -> None:
+def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle, tmp_path):
     (tmp_path / "pictures").mkdir()
     cv2.imwrite(str(tmp_path / "pictures" / "a.png"), blobs(1, 48, 64))
     text = Captioner.from_bundle(bundle, engine="onnxruntime-cpu").caption(blobs(1, 48, 64)).text
@@ -117,7 +110,7 @@ def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle: Path, t
             assert process.stdout is not None
             address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
             assert address
-            shown: dict[str, Any] = {}
+            shown = {}
             end_s = time.monotonic() + 60
             while not shown and time.monotonic() < end_s:
                 headers = {"Authorization": f"Bearer {TOKEN}"}

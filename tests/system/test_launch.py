@@ -1,13 +1,10 @@
 """The launch files, launched: needs launch and launch_ros, which are part of ROS 2 but not of its Python wheels."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,10 +14,6 @@ pytest.importorskip("launch_ros.actions", reason="needs launch_ros")
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.files import PROFILE_VARIABLE
-
-if TYPE_CHECKING:
-    from smart_caption_ros.nodes.demo.processes import NodeProcess
-    from tests.system.conftest import Robot
 
 pytestmark = pytest.mark.needs_ros
 
@@ -51,44 +44,44 @@ def generate_launch_description():
 
 
 @pytest.fixture
-def params_file(tmp_path: Path) -> Path:
+def params_file(tmp_path):
     path = tmp_path / "caption.yaml"
     path.write_text("/**:\n  ros__parameters:\n    coverage: false\n    max_age_s: 0.0\n")
     return path
 
 
 @pytest.fixture
-def ament_prefix(ros_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def ament_prefix(ros_environment, monkeypatch):
     """The environment that a sourced ROS has; the wheels' prefix is that of Python."""
     if "AMENT_PREFIX_PATH" not in os.environ:
         monkeypatch.setenv("AMENT_PREFIX_PATH", sys.prefix)
     monkeypatch.setenv("OVERRIDE_LAUNCH_PROCESS_OUTPUT_FORMAT", "{line}")
 
 
-def launch(robot: Robot, name: str, *arguments: str) -> NodeProcess:
+def launch(robot, name, *arguments):
     return robot.start("tests.system.launched", str(ROOT / "launch" / f"{name}.launch.py"), *arguments)
 
 
-def node_pids(process: NodeProcess) -> list[int]:
+def node_pids(process):
     """Process ids of the caption nodes that were started."""
     started = re.findall(r"\[caption_node-\d+\]: process started with pid \[(\d+)\]", process.log.read_text())
     return [int(pid) for pid in started]
 
 
-def test_a_node_that_dies_ends_the_launch_with_status_1(ament_prefix: None, robot: Robot) -> None:
+def test_a_node_that_dies_ends_the_launch_with_status_1(ament_prefix, robot):
     process = launch(robot, "caption", "bundle:=/no/such/bundle")
     robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
     assert process.exit_status == 1
     assert "/no/such/bundle: no such bundle" in process.log.read_text()
 
 
-def test_an_argument_that_a_file_does_not_have_is_pointed_out(ament_prefix: None, robot: Robot) -> None:
+def test_an_argument_that_a_file_does_not_have_is_pointed_out(ament_prefix, robot):
     process = launch(robot, "caption", "bundle:=/no/such/bundle", "nonsense:=1")
     robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
     assert "caption.launch.py has no argument nonsense: the value is not used" in process.log.read_text()
 
 
-def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix: None, robot: Robot, params_file: Path) -> None:
+def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix, robot, params_file):
     captions = robot.listen(Caption, "/robot/caption")
     process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}")
     robot.wait_for(lambda: captions, "caption")
@@ -99,14 +92,14 @@ def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix: None, rob
     assert process.log.read_text().count("process has finished cleanly") == 2
 
 
-def test_a_camera_that_dies_ends_the_demo_with_status_1(ament_prefix: None, robot: Robot, params_file: Path) -> None:
+def test_a_camera_that_dies_ends_the_demo_with_status_1(ament_prefix, robot, params_file):
     process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}", "source:=/no/such/photos")
     robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
     assert process.exit_status == 1
     assert "there is no file or folder /no/such/photos" in process.log.read_text()
 
 
-def test_a_node_that_was_killed_comes_back_with_respawn(ament_prefix: None, robot: Robot, params_file: Path) -> None:
+def test_a_node_that_was_killed_comes_back_with_respawn(ament_prefix, robot, params_file):
     given = (f"bundle:={TINY}", f"params_file:={params_file}", "respawn:=true")
     process = launch(robot, "caption", *given)
     robot.wait_for(lambda: robot.node.count_publishers("/robot/caption"), "node")
@@ -118,8 +111,8 @@ def test_a_node_that_was_killed_comes_back_with_respawn(ament_prefix: None, robo
 
 
 def test_an_including_launch_file_keeps_its_environment_and_arguments(
-    ament_prefix: None, robot: Robot, params_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ament_prefix, robot, params_file, tmp_path, monkeypatch
+):
     monkeypatch.delenv(PROFILE_VARIABLE)
     file = tmp_path / "robot.launch.py"
     caption = ROOT / "launch" / "caption.launch.py"

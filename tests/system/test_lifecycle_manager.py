@@ -4,19 +4,12 @@
 `success` (up to Jazzy), and compares the answer of get_state with the state that it wants.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-
-if TYPE_CHECKING:
-    from tests.system.conftest import Robot
 
 pytestmark = pytest.mark.needs_ros
 
@@ -38,18 +31,18 @@ WANTED = {
 class Manager:
     """Does what nav2's manager does, for one node."""
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot):
         self._robot = robot
         self._change_state = robot.client(ChangeState, f"{NODE}/change_state")
         self._get_state = robot.client(GetState, f"{NODE}/get_state")
 
-    def _call(self, client: Any, request: Any) -> Any:
+    def _call(self, client, request):
         self._robot.wait_for(client.service_is_ready, f"service {client.srv_name}", SERVICE_WAIT_S)
         future = client.call_async(request)
         self._robot.wait_for(future.done, f"answer of {client.srv_name}", SERVICE_TIMEOUT_S)
         return future.result()
 
-    def change(self, *transitions: int) -> bool:
+    def change(self, *transitions):
         """changeStateForNode() for each transition; whether all of them led to the state that the manager wants."""
         for number in transitions:
             self._call(self._change_state, ChangeState.Request(transition=Transition(id=number)))
@@ -57,23 +50,23 @@ class Manager:
                 return False
         return True
 
-    def startup(self) -> bool:
+    def startup(self):
         return self.change(Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
 
-    def pause(self) -> bool:
+    def pause(self):
         return self.change(Transition.TRANSITION_DEACTIVATE)
 
-    def resume(self) -> bool:
+    def resume(self):
         return self.change(Transition.TRANSITION_ACTIVATE)
 
-    def reset(self) -> bool:
+    def reset(self):
         return self.change(Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP)
 
-    def shutdown(self) -> bool:
+    def shutdown(self):
         return self.reset() and self.change(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
 
 
-def test_the_manager_starts_pauses_resets_and_shuts_down_the_node(robot: Robot) -> None:
+def test_the_manager_starts_pauses_resets_and_shuts_down_the_node(robot):
     process = robot.start_caption_node("-p", "autostart:=false")
     manager = Manager(robot)
     assert manager.startup()
@@ -88,7 +81,7 @@ def test_the_manager_starts_pauses_resets_and_shuts_down_the_node(robot: Robot) 
 
 
 @pytest.mark.long
-def test_a_node_that_has_started_itself_makes_the_manager_give_up(robot: Robot) -> None:
+def test_a_node_that_has_started_itself_makes_the_manager_give_up(robot):
     """Hence `autostart: false` in the documentation."""
     process = robot.start_caption_node()
     robot.wait_for(lambda: robot.lifecycle_state() == "active", "active node")
@@ -97,7 +90,7 @@ def test_a_node_that_has_started_itself_makes_the_manager_give_up(robot: Robot) 
     assert process.exit_status is None
 
 
-def test_a_manager_that_does_not_wait_for_loading_sees_the_state_and_may_ask_again(robot: Robot) -> None:
+def test_a_manager_that_does_not_wait_for_loading_sees_the_state_and_may_ask_again(robot):
     """Since Kilted the manager gives up after `service_timeout`, while the node goes on."""
     robot.start("tests.system.loading_node", "-p", "autostart:=false")
     client = robot.node.create_client(ChangeState, f"{NODE}/change_state")
@@ -108,13 +101,11 @@ def test_a_manager_that_does_not_wait_for_loading_sees_the_state_and_may_ask_aga
 
 class TestBond:
     @pytest.fixture
-    def heartbeats(self, robot: Robot) -> list[Any]:
+    def heartbeats(self, robot):
         messages = pytest.importorskip("bond.msg", reason="needs the package bond")
         return robot.listen(messages.Status, "/bond", 100)
 
-    def test_an_active_node_sends_heartbeats_and_a_deactivated_one_says_so(
-        self, robot: Robot, heartbeats: list[Any]
-    ) -> None:
+    def test_an_active_node_sends_heartbeats_and_a_deactivated_one_says_so(self, robot, heartbeats):
         robot.start_caption_node("-p", "autostart:=false")
         manager = Manager(robot)
         assert manager.change(Transition.TRANSITION_CONFIGURE)

@@ -1,9 +1,5 @@
 """One caption node with two cameras as a process: topics, detections, services and diagnostics of each."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -16,9 +12,6 @@ from std_msgs.msg import Header, String
 
 from tests.nodes.fake_captioner import image_fields
 
-if TYPE_CHECKING:
-    from tests.system.conftest import Robot
-
 pytestmark = pytest.mark.needs_ros
 
 CAMERAS = ("front", "rear")
@@ -30,7 +23,7 @@ RELIABLE_INPUTS = tuple(
 )
 
 
-def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot: Robot) -> None:
+def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot):
     """The steps:
 
     1. Captions, texts and frames of each camera are on its topics, with its name.
@@ -50,7 +43,7 @@ def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot: Robot) 
     robot.spin_for(0.3)
     assert not robot.node.count_publishers("/robot/caption")
 
-    published: dict[str, list[Header]] = {camera: [] for camera in CAMERAS}
+    published = {camera: [] for camera in CAMERAS}
     for number in range(1, 6):
         for camera, first_shade in zip(CAMERAS, (100, 200), strict=True):
             header = Header(frame_id="eye")
@@ -71,7 +64,7 @@ def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot: Robot) 
         assert objects == [[f"thing {shade}"] for shade in shades]
         robot.wait_for(lambda: len(texts[camera]) == 5, f"texts of {camera}")  # noqa: B023
 
-    def described(service: str) -> tuple[str, str]:
+    def described(service):
         caption = robot.call(DescribeLatest, f"/caption_node/{service}").caption
         return caption.text, caption.camera
 
@@ -80,7 +73,7 @@ def test_two_cameras_share_a_node_and_nothing_of_them_is_mixed_up(robot: Robot) 
     sent = robot.call(DescribeImage, "/caption_node/describe_image", image=Image(**image_fields(7))).caption
     assert (sent.text, sent.camera, len(sent.objects)) == ("shade 7", "", 0)
 
-    def reported() -> dict[str, dict[str, Any]]:
+    def reported():
         return {s.name: {v.key: v.value for v in s.values} for s in diagnostics[-1].status} if diagnostics else {}
 
     names = ("caption_node: captions", "caption_node: captions of front", "caption_node: captions of rear")

@@ -1,9 +1,5 @@
 """What the camera node publishes beside its images, and when."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -22,12 +18,12 @@ pytestmark = pytest.mark.needs_ros
 
 
 @pytest.fixture
-def node_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Node]]:
+def node_with(monkeypatch):
     """Makes a node, whose command line has the given arguments, in a domain of its own."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    contexts: list[Context] = []
+    contexts = []
 
-    def make(*arguments: str) -> Node:
+    def make(*arguments):
         context = Context()
         contexts.append(context)
         rclpy.init(context=context, domain_id=free_domain_id())
@@ -38,7 +34,7 @@ def node_with(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Node]]:
         context.try_shutdown()
 
 
-def published_topics(node: Node) -> set[str]:
+def published_topics(node):
     own = node.get_publisher_names_and_types_by_node(node.get_name(), node.get_namespace())
     return {name for name, types in own if types[0].startswith("sensor_msgs")}
 
@@ -53,20 +49,18 @@ def published_topics(node: Node) -> set[str]:
         (["-r", "image:=/a", "-r", "/a:=/b"], {"/a", "/a/compressed", "/camera_info"}),
     ],
 )
-def test_camera_info_is_published_beside_the_images(
-    node_with: Callable[..., Node], arguments: list[str], expected: set[str]
-) -> None:
+def test_camera_info_is_published_beside_the_images(node_with, arguments, expected):
     node = node_with(*arguments)
     CameraOutputs(node, "image")
     assert published_topics(node) == expected
 
 
-def test_camera_info_has_the_size_of_the_images_and_a_matrix_of_zeros(node_with: Callable[..., Node]) -> None:
+def test_camera_info_has_the_size_of_the_images_and_a_matrix_of_zeros(node_with):
     _, _, info = CameraOutputs(node_with(), "image").messages(painted(1, 64, 48))
     assert (info.width, info.height, info.k[0], len(info.d)) == (64, 48, 0.0, 0)
 
 
-def test_images_are_compressed_only_while_somebody_subscribes(node_with: Callable[..., Node]) -> None:
+def test_images_are_compressed_only_while_somebody_subscribes(node_with):
     node = node_with()
     outputs = CameraOutputs(node, "image")
     assert outputs.messages(painted(1))[1] is None

@@ -1,7 +1,5 @@
 """Captions as annotations of the camera's image, for Foxglove and other viewers."""
 
-from __future__ import annotations
-
 from dataclasses import field, make_dataclass, replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -27,10 +25,10 @@ STAMP = Time(sec=12, nanosec=34)
 HEADER = Header(stamp=STAMP, frame_id="camera")
 
 
-def stand_in() -> SimpleNamespace:
+def stand_in():
     """The messages of foxglove_msgs 3 by their published definitions: fields with their types, and no others."""
 
-    def message(name: str, **fields: Any) -> type:
+    def message(name, **fields):
         return make_dataclass(
             name,
             [(field_name, Any, field(default_factory=kind)) for field_name, kind in fields.items()],
@@ -51,7 +49,7 @@ def stand_in() -> SimpleNamespace:
         thickness=float,
         metadata=list,
     )
-    points.LINE_LOOP = 2  # type: ignore[attr-defined]
+    points.LINE_LOOP = 2
     text = message(
         "TextAnnotation",
         timestamp=Time,
@@ -69,13 +67,13 @@ def stand_in() -> SimpleNamespace:
 
 
 @pytest.fixture
-def foxglove_msgs() -> Any:
+def foxglove_msgs():
     """foxglove_msgs.msg where it is installed, else a stand-in."""
     return publisher.foxglove_msgs or stand_in()
 
 
 @pytest.fixture
-def record() -> CaptionRecord:
+def record():
     """A dog that is named, and a lamp that is not, in an image of 640 x 480 pixels."""
     objects = (
         DetectedObject("dog", 0, 0.5, (10.0, 100.0, 60.0, 200.0)),
@@ -86,13 +84,11 @@ def record() -> CaptionRecord:
     return CaptionRecord(caption, grounding=grounding)
 
 
-def colour(message: Any) -> tuple[float, float, float]:
+def colour(message):
     return message.r, message.g, message.b
 
 
-def test_objects_have_a_box_and_a_label_and_the_named_one_lies_on_top(
-    record: CaptionRecord, foxglove_msgs: Any
-) -> None:
+def test_objects_have_a_box_and_a_label_and_the_named_one_lies_on_top(record, foxglove_msgs):
     annotations = to_annotations(record, HEADER, foxglove_msgs)
     lamp, dog = annotations.points
     assert [(point.x, point.y) for point in dog.points] == [(10, 100), (60, 100), (60, 200), (10, 200)]
@@ -104,7 +100,7 @@ def test_objects_have_a_box_and_a_label_and_the_named_one_lies_on_top(
     assert getattr(annotations, "timestamp", STAMP) == STAMP
 
 
-def test_the_caption_stands_at_the_lower_edge_in_lines_of_the_width(record: CaptionRecord, foxglove_msgs: Any) -> None:
+def test_the_caption_stands_at_the_lower_edge_in_lines_of_the_width(record, foxglove_msgs):
     caption = replace(record.caption, text=" ".join(["a dog on a sofa"] * 6), objects=())
     record = CaptionRecord(caption, camera="head", status=CaptionStatus.LOW_CONFIDENCE)
     texts = to_annotations(record, HEADER, foxglove_msgs).texts
@@ -116,19 +112,19 @@ def test_the_caption_stands_at_the_lower_edge_in_lines_of_the_width(record: Capt
     assert all(len(line.text) * line.font_size * 0.6 <= 640 for line in lines)
 
 
-def test_a_label_at_the_upper_edge_lies_inside_the_image(record: CaptionRecord, foxglove_msgs: Any) -> None:
+def test_a_label_at_the_upper_edge_lies_inside_the_image(record, foxglove_msgs):
     lamp = to_annotations(record, HEADER, foxglove_msgs).texts[0]
     assert lamp.position.y >= lamp.font_size
 
 
-def test_an_image_that_was_not_captioned_removes_the_annotations(foxglove_msgs: Any) -> None:
+def test_an_image_that_was_not_captioned_removes_the_annotations(foxglove_msgs):
     stale = CaptionRecord.without_caption(CaptionStatus.STALE, "the image is too old")
     annotations = to_annotations(stale, HEADER, foxglove_msgs)
     assert not annotations.points
     assert not annotations.texts
 
 
-def test_older_messages_without_a_stamp_of_all_are_filled_as_well(record: CaptionRecord) -> None:
+def test_older_messages_without_a_stamp_of_all_are_filled_as_well(record):
     older = stand_in()
     older.ImageAnnotations = make_dataclass(
         "ImageAnnotations", [(name, list, field(default_factory=list)) for name in ("circles", "points", "texts")]

@@ -1,16 +1,11 @@
 """Every image message gets an answer: text where that is possible, a status and a sentence where not."""
 
-from __future__ import annotations
-
 import array
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from typing import Any
 
 import cv2
-import numpy as np
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -24,9 +19,8 @@ from smart_caption_ros.caption_messages import from_message, stamp_ns
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, ExpectedDetections
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.publisher import complete_record
-from smart_caption_ros.nodes.caption.records import ImageMessage, ReceivedImage
+from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.worker import Scene, caption_image
-from smart_caption_ros.record import CaptionRecord
 from tests.nodes.fake_captioner import (
     BREAKS_COVERAGE,
     BREAKS_THE_ENGINE,
@@ -41,30 +35,30 @@ pytestmark = pytest.mark.needs_ros
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
 
 
-def captioned(captioner: FakeCaptioner | None, message: ImageMessage, **options: Any) -> CaptionRecord | None:
-    model = None if captioner is None else Model(captioner, FakeCoverage())  # type: ignore[arg-type]
+def captioned(captioner, message, **options):
+    model = None if captioner is None else Model(captioner, FakeCoverage())
     image = ReceivedImage(message, stamp_ns(message.header), 0.0)
     return caption_image(model, image, **{"age_s": 0.0, "max_age_s": 1.0, **options})
 
 
-def answer(captioner: FakeCaptioner | None, message: ImageMessage, **options: Any) -> Caption:
+def answer(captioner, message, **options):
     record = captioned(captioner, message, **options)
     assert record is not None
-    model = None if captioner is None else Model(captioner, FakeCoverage())  # type: ignore[arg-type]
+    model = None if captioner is None else Model(captioner, FakeCoverage())
     expected = ExpectedDetections(DetectionBuffer(), stamp_ns(message.header), message.header.frame_id, slop_s=0.0)
     return complete_record(record, message.header, expected, model, 0.0)[1]
 
 
-def image(shade: int = 100, **changes: Any) -> Image:
+def image(shade=100, **changes):
     return Image(header=HEADER, **image_fields(shade, **changes))
 
 
-def ticking(step_s: float) -> Callable[[], float]:
+def ticking(step_s):
     ticks = count()
     return lambda: next(ticks) * step_s
 
 
-def test_an_image_is_captioned_and_its_header_kept() -> None:
+def test_an_image_is_captioned_and_its_header_kept():
     message = answer(FakeCaptioner(), image(100), age_s=0.25)
     assert (message.status, message.text, message.status_message) == (Caption.STATUS_OK, "shade 100", "")
     assert message.header == HEADER
@@ -77,7 +71,7 @@ def test_an_image_is_captioned_and_its_header_kept() -> None:
     assert (record.stamp_ns, record.frame_id) == (12_000_000_034, "eye")
 
 
-def test_a_caption_goes_out_even_if_its_coverage_fails() -> None:
+def test_a_caption_goes_out_even_if_its_coverage_fails():
     message = answer(FakeCaptioner(), image(BREAKS_COVERAGE))
     assert (message.status, message.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
     assert not message.nouns
@@ -85,21 +79,21 @@ def test_a_caption_goes_out_even_if_its_coverage_fails() -> None:
     assert message.coverage.reason_message == "coverage failed: RuntimeError: the dictionary is on fire"
 
 
-def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption() -> None:
+def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption():
     timing = answer(FakeCaptioner(), image(), age_s=None, clock=ticking(0.5)).timing
     assert timing.total_ms == pytest.approx(1000), "from the start of the work to the caption, without coverage"
     assert timing.preprocess_ms == pytest.approx(1 + 500), "the engine's own, and half a second for the message"
     assert timing.age_at_start_ms == 0
 
 
-def test_a_compressed_image_is_captioned() -> None:
+def test_a_compressed_image_is_captioned():
     _, png = cv2.imencode(".png", painted(77))
     message = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
     answered = answer(FakeCaptioner(), message)
     assert (answered.status, answered.text, answered.header) == (Caption.STATUS_OK, "shade 77", HEADER)
 
 
-def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
+def test_an_old_image_is_stale_and_costs_the_engine_nothing():
     captioner = FakeCaptioner()
     message = answer(captioner, image(), age_s=1.5)
     assert (message.status, message.text) == (Caption.STATUS_STALE, "")
@@ -109,11 +103,11 @@ def test_an_old_image_is_stale_and_costs_the_engine_nothing() -> None:
 
 
 @pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-0.9, 1.0), (None, 1.0), (1e6, 0.0)])
-def test_young_unstamped_and_unlimited_images_are_not_stale(age_s: float | None, max_age_s: float) -> None:
+def test_young_unstamped_and_unlimited_images_are_not_stale(age_s, max_age_s):
     assert answer(FakeCaptioner(), image(), max_age_s=max_age_s, age_s=age_s).status == Caption.STATUS_OK
 
 
-def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ() -> None:
+def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ():
     captioner = FakeCaptioner()
     message = answer(captioner, image(), age_s=-5.0)
     assert not captioner.shades
@@ -123,33 +117,33 @@ def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ()
     )
 
 
-def test_an_absurd_age_points_at_the_clock() -> None:
+def test_an_absurd_age_points_at_the_clock():
     message = answer(FakeCaptioner(), image(), age_s=86_400.0)
     assert message.status == Caption.STATUS_STALE
     assert "use_sim_time" in message.status_message
 
 
-def test_an_image_that_differs_too_little_from_the_last_one_costs_the_engine_nothing() -> None:
+def test_an_image_that_differs_too_little_from_the_last_one_costs_the_engine_nothing():
     captioner, scene = FakeCaptioner(), Scene()
     for shade, is_captioned in ((100, True), (100, False), (109, False), (110, True), (101, False), (90, True)):
         assert (captioned(captioner, image(shade), scene=scene) is not None) == is_captioned
     assert captioner.shades == [100, 110, 90]
 
 
-def test_a_malformed_or_old_image_is_answered_whether_the_scene_has_changed_or_not() -> None:
+def test_a_malformed_or_old_image_is_answered_whether_the_scene_has_changed_or_not():
     scene = Scene()
     captioned(FakeCaptioner(), image(100), scene=scene)
     for broken, age_s, status in ((image(step=100), 0.0, Caption.STATUS_ERROR), (image(), 9.0, Caption.STATUS_STALE)):
         assert answer(FakeCaptioner(), broken, age_s=age_s, scene=scene).status == status
 
 
-def test_without_an_engine_the_answer_says_so() -> None:
+def test_without_an_engine_the_answer_says_so():
     message = answer(None, image())
     assert message.status == Caption.STATUS_ERROR
     assert "configure" in message.status_message
 
 
-def test_what_an_engine_throws_becomes_an_answer() -> None:
+def test_what_an_engine_throws_becomes_an_answer():
     captioner = FakeCaptioner()
     message = answer(captioner, image(BREAKS_THE_ENGINE))
     assert message.status == Caption.STATUS_ERROR
@@ -167,9 +161,7 @@ def test_what_an_engine_throws_becomes_an_answer() -> None:
         (image(encoding="bgr\x1b]0;title\x07\n8"), [r"\x1b]0;title\x07"]),
     ],
 )
-def test_a_malformed_image_gets_a_short_error_that_names_the_fault(
-    broken: Image | CompressedImage, words: list[str]
-) -> None:
+def test_a_malformed_image_gets_a_short_error_that_names_the_fault(broken, words):
     captioner = FakeCaptioner()
     message = answer(captioner, broken)
     assert (message.status, message.text, message.header) == (Caption.STATUS_ERROR, "", HEADER)
@@ -179,30 +171,30 @@ def test_a_malformed_image_gets_a_short_error_that_names_the_fault(
     assert not captioner.shades
 
 
-def test_a_long_exception_of_an_engine_is_not_repeated_in_full() -> None:
+def test_a_long_exception_of_an_engine_is_not_repeated_in_full():
     class Talkative(FakeCaptioner):
-        def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
+        def caption(self, image_bgr):
             raise RuntimeError("y" * 1_000_000)
 
     assert len(answer(Talkative(), image()).status_message) < 300
 
 
-def test_a_caption_that_cannot_become_a_message_becomes_an_error() -> None:
+def test_a_caption_that_cannot_become_a_message_becomes_an_error():
     class Wordy(FakeCaptioner):
-        def caption(self, image_bgr: np.ndarray[Any, Any]) -> Any:
+        def caption(self, image_bgr):
             return replace(super().caption(image_bgr), score="high")
 
     message = answer(Wordy(), image())
     assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
 
 
-def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total() -> None:
+def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total():
     class SlowCoverage(FakeCoverage):
-        def score(self, *given: Any) -> Any:
+        def score(self, *given):
             time.sleep(0.2)
             return super().score(*given)
 
-    model = Model(FakeCaptioner(), SlowCoverage())  # type: ignore[arg-type]
+    model = Model(FakeCaptioner(), SlowCoverage())
     started_s = time.monotonic()
     expected = ExpectedDetections(DetectionBuffer(), 5, "", slop_s=0.0, until_s=started_s + 0.3)
     record = caption_image(model, ReceivedImage(image(), 5, started_s), age_s=0.5)

@@ -1,7 +1,5 @@
 """Images pass at no more than the maximum rate, and a camera of that rate loses none."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -11,30 +9,30 @@ from hypothesis import strategies as st
 from smart_caption_ros.nodes.caption.camera import RateLimit
 
 
-def passed(times_s: list[float], max_rate_hz: float) -> list[float]:
+def passed(times_s, max_rate_hz):
     limit = RateLimit()
     return [time_s for time_s in times_s if limit.passes(time_s, max_rate_hz)]
 
 
-def test_without_a_limit_every_image_passes() -> None:
+def test_without_a_limit_every_image_passes():
     times_s = [0.0, 0.0, 0.001]
     assert passed(times_s, 0.0) == times_s
 
 
-def test_an_irregular_camera_of_the_maximum_rate_loses_no_image() -> None:
+def test_an_irregular_camera_of_the_maximum_rate_loses_no_image():
     jitter = random.Random(0)
     times_s = [0.1 * number + jitter.uniform(-0.02, 0.02) for number in range(1000)]
     assert len(passed(times_s, 10.0)) > 980
 
 
 @pytest.mark.parametrize(("camera_hz", "max_rate_hz"), [(30.0, 10.0), (30.0, 7.0), (30.0, 1.0), (240.0, 100.0)])
-def test_a_faster_camera_is_captioned_at_the_maximum_rate(camera_hz: float, max_rate_hz: float) -> None:
+def test_a_faster_camera_is_captioned_at_the_maximum_rate(camera_hz, max_rate_hz):
     times_s = [number / camera_hz for number in range(round(60 * camera_hz))]
     assert len(passed(times_s, max_rate_hz)) == pytest.approx(60 * max_rate_hz, rel=0.02)
 
 
 @given(st.lists(st.floats(0, 2), max_size=200), st.floats(0.1, 100))
-def test_no_time_has_more_images_than_the_rate_allows(pauses_s: list[float], max_rate_hz: float) -> None:
+def test_no_time_has_more_images_than_the_rate_allows(pauses_s, max_rate_hz):
     times_s = [sum(pauses_s[:number]) for number in range(len(pauses_s))]
     through = passed(times_s, max_rate_hz)
     for first in range(len(through)):
@@ -42,7 +40,7 @@ def test_no_time_has_more_images_than_the_rate_allows(pauses_s: list[float], max
             assert last - first <= (through[last] - through[first]) * max_rate_hz + 1 + 1e-6
 
 
-def test_a_higher_rate_holds_at_once() -> None:
+def test_a_higher_rate_holds_at_once():
     limit = RateLimit()
     assert limit.passes(0.0, 0.01)
     assert not limit.passes(1.0, 0.01)

@@ -1,7 +1,5 @@
 """An image gets the detections of its own stamp, else the nearest; memory and waiting have an end."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -18,7 +16,7 @@ stamps = st.integers(1, 10**6)
 frames = st.sampled_from(["", "left", "right"])
 
 
-def buffer_of(*entries: tuple[int, str]) -> DetectionBuffer:
+def buffer_of(*entries):
     """A buffer whose detections each have one object, of the class "frame stamp"."""
     buffer = DetectionBuffer()
     for stamp_ns, frame_id in entries:
@@ -26,19 +24,17 @@ def buffer_of(*entries: tuple[int, str]) -> DetectionBuffer:
     return buffer
 
 
-def detections(stamp_ns: int, frame_id: str = "") -> Detections:
+def detections(stamp_ns, frame_id=""):
     return Detections(stamp_ns, frame_id, (DetectedObject(f"{frame_id} {stamp_ns}", -1, 0.5, (0.0, 0.0, 1.0, 1.0)),))
 
 
-def found(buffer: DetectionBuffer, stamp_ns: int, frame_id: str = "", slop_s: float = 60.0) -> str | None:
+def found(buffer, stamp_ns, frame_id="", slop_s=60.0):
     objects = buffer.find(stamp_ns, frame_id, slop_s).objects
     return objects[0].class_name if objects is not None else None
 
 
 @given(st.lists(st.tuples(stamps, frames), max_size=2 * CAPACITY), stamps, frames)
-def test_the_nearest_of_the_same_camera_among_the_newest_is_found(
-    entries: list[tuple[int, str]], stamp_ns: int, frame_id: str
-) -> None:
+def test_the_nearest_of_the_same_camera_among_the_newest_is_found(entries, stamp_ns, frame_id):
     name = found(buffer_of(*entries), stamp_ns, frame_id)
     candidates = [stamp for stamp, frame in entries[-CAPACITY:] if "" in (frame, frame_id) or frame == frame_id]
     if not candidates:
@@ -49,7 +45,7 @@ def test_the_nearest_of_the_same_camera_among_the_newest_is_found(
         assert abs(nearest - stamp_ns) == min(abs(stamp - stamp_ns) for stamp in candidates)
 
 
-def test_what_came_last_replaces_what_came_before_with_the_same_stamp() -> None:
+def test_what_came_last_replaces_what_came_before_with_the_same_stamp():
     assert found(buffer_of((5, "left"), (5, "")), 5, "left") == " 5"
     buffer = buffer_of((5, "left"))
     assert not buffer.add(detections(5, "right"))
@@ -57,18 +53,18 @@ def test_what_came_last_replaces_what_came_before_with_the_same_stamp() -> None:
     assert buffer.add(detections(5, "left"))
 
 
-def test_another_camera_is_never_taken() -> None:
+def test_another_camera_is_never_taken():
     assert found(buffer_of((5, "right")), 5, "left") is None
     assert found(buffer_of((5, "right")), 5) is not None, "an image without a frame may be of any camera"
 
 
-def waited_s(buffer: DetectionBuffer, timeout_s: float, stamp_ns: int = 5) -> float:
+def waited_s(buffer, timeout_s, stamp_ns=5):
     started_s = time.monotonic()
     buffer.wait(stamp_ns, "", started_s + timeout_s)
     return time.monotonic() - started_s
 
 
-def test_a_detector_that_is_behind_is_waited_for() -> None:
+def test_a_detector_that_is_behind_is_waited_for():
     buffer = buffer_of((4, ""))
     timer = threading.Timer(0.1, buffer.add, [detections(5)])
     timer.start()
@@ -78,13 +74,11 @@ def test_a_detector_that_is_behind_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("stamp_ns", "timeout_s"), [(5, 3600), (0, 3600), (7, 0.05)])
-def test_nobody_waits_for_a_detector_that_has_passed_the_image_or_for_longer_than_the_limit(
-    stamp_ns: int, timeout_s: float
-) -> None:
+def test_nobody_waits_for_a_detector_that_has_passed_the_image_or_for_longer_than_the_limit(stamp_ns, timeout_s):
     assert waited_s(buffer_of((4, ""), (6, "")), timeout_s, stamp_ns) < 50
 
 
-def test_a_closed_buffer_has_nothing_and_nobody_waits_for_it() -> None:
+def test_a_closed_buffer_has_nothing_and_nobody_waits_for_it():
     buffer = buffer_of((4, ""))
     timer = threading.Timer(0.1, buffer.close)
     timer.start()
@@ -96,7 +90,7 @@ def test_a_closed_buffer_has_nothing_and_nobody_waits_for_it() -> None:
     assert waited_s(buffer, 0.1) >= 0.1
 
 
-def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_kept() -> None:
+def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_kept():
     second = 10**9
     buffer = buffer_of((4 * second, ""), (9 * second, ""), (3 * second, ""))
     buffer.note_image(9 * second)

@@ -1,9 +1,6 @@
 """The detections topic is subscribed to with the type that is published there."""
 
-from __future__ import annotations
-
 import time
-from typing import Any
 
 import pytest
 
@@ -25,7 +22,7 @@ from tests.nodes.waiting import wait_for
 pytestmark = pytest.mark.needs_ros
 
 
-def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch):
     monkeypatch.setattr(detection_input, "MAX_READ", 3)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
@@ -47,14 +44,14 @@ def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-def executor(node: Node) -> SingleThreadedExecutor:
+def executor(node):
     made = SingleThreadedExecutor(context=node.context)
     made.add_node(node)
     return made
 
 
-def test_class_ids_without_names_are_left_out_and_reported(node: Node, executor: SingleThreadedExecutor) -> None:
-    received: list[tuple[Detections, int]] = []
+def test_class_ids_without_names_are_left_out_and_reported(node, executor):
+    received = []
     reader = DetectionInput(node, "eye/detections", lambda *given: received.append(given))
     publisher = node.create_publisher(DetectedObjectArray, "eye/detections", 1)
     box = BoundingBox(x2=1.0, y2=1.0)
@@ -75,7 +72,7 @@ def test_class_ids_without_names_are_left_out_and_reported(node: Node, executor:
         reader.close()
 
 
-def test_messages_of_other_types_on_the_topic_are_reported(node: Node, stranger: Node) -> None:
+def test_messages_of_other_types_on_the_topic_are_reported(node, stranger):
     reader = DetectionInput(node, "detections", lambda *given: None)
     assert not reader.problem
     reader.open({})
@@ -99,9 +96,7 @@ def test_messages_of_other_types_on_the_topic_are_reported(node: Node, stranger:
         (["__ns:=/left"], "/left/detections", "/left/label_info"),
     ],
 )
-def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(
-    monkeypatch: pytest.MonkeyPatch, remappings: list[str], topic: str, labels: str
-) -> None:
+def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(monkeypatch, remappings, topic, labels):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     monkeypatch.setattr(detection_input, "LabelInfo", String)
     context = Context()
@@ -117,15 +112,13 @@ def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(
     context.try_shutdown()
 
 
-def test_another_message_type_on_the_topic_is_subscribed_to_once_the_middleware_lets_it(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_message_type_on_the_topic_is_subscribed_to_once_the_middleware_lets_it(node, monkeypatch):
     """As long as an executor holds the old subscription, the topic has its type in this process."""
     reader = DetectionInput(node, "detections", lambda *given: None)
     create = node.create_subscription
     refusals = [RuntimeError("failed to create subscription: incompatible type")]
 
-    def refuse_once(*given: Any, **options: Any) -> Any:
+    def refuse_once(*given, **options):
         if refusals:
             raise refusals.pop()
         return create(*given, **options)

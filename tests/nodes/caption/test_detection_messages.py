@@ -1,10 +1,7 @@
 """Detections of both types become objects, however a detector writes its classes; what is no object is counted."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,14 +27,14 @@ NAMES = dict(enumerate(COCO_CLASSES))
 BOX = (10.0, 20.0, 30.0, 60.0)
 
 
-def own(name: str = "", number: int = -1, score: float = 0.5, box: tuple[float, ...] = BOX) -> Any:
+def own(name="", number=-1, score=0.5, box=BOX):
     x1, y1, x2, y2 = box
     each = DetectedObject(class_name=name, class_id=number, score=score, box=BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2))
     (found,) = objects_of_array(DetectedObjectArray(objects=[each]), NAMES)
     return found
 
 
-def vision(*hypotheses: tuple[str, float], box: tuple[float, ...] = BOX, theta: float = 0.0) -> Any:
+def vision(*hypotheses, box=BOX, theta=0.0):
     """The object of a Detection2D: of the real message where vision_msgs is installed, else of one that looks so."""
     centre, size = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), (box[2] - box[0], box[3] - box[1])
     try:
@@ -46,7 +43,7 @@ def vision(*hypotheses: tuple[str, float], box: tuple[float, ...] = BOX, theta: 
         BoundingBox2D = Detection2D = Detection2DArray = SimpleNamespace  # noqa: N806
         bounds = SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace()))
 
-        def hypothesis() -> Any:
+        def hypothesis():
             return SimpleNamespace(hypothesis=SimpleNamespace())
     else:
         bounds, hypothesis = BoundingBox2D(), ObjectHypothesisWithPose
@@ -76,62 +73,62 @@ def vision(*hypotheses: tuple[str, float], box: tuple[float, ...] = BOX, theta: 
         ("0", "person", 0),
     ],
 )
-def test_classes_are_names_or_numbers(read: Any, written: str, name: str, number: int) -> None:
+def test_classes_are_names_or_numbers(read, written, name, number):
     assert read(written) == captioning.DetectedObject(name, number, 0.5, BOX)
 
 
 @pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
 @pytest.mark.parametrize("written", ["", "  ", "-1", "-7", "background", "N/A", "none"])
-def test_what_stands_for_no_class_is_no_object(read: Any, written: str) -> None:
+def test_what_stands_for_no_class_is_no_object(read, written):
     assert read(written) is None
 
 
 @pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
 @pytest.mark.parametrize("number", [80, 99_999_999_999])
-def test_an_object_whose_class_id_has_no_name_has_none(read: Any, number: int) -> None:
+def test_an_object_whose_class_id_has_no_name_has_none(read, number):
     assert read(str(number)) == captioning.DetectedObject("", number, 0.5, BOX)
 
 
-def test_control_characters_in_a_class_name_are_escaped() -> None:
+def test_control_characters_in_a_class_name_are_escaped():
     assert own("cup\x1b]0;title\x07").class_name == r"cup\x1b]0;title\x07"
     assert own("dining\ntable").class_name == "dining table"
 
 
-def test_labels_name_class_ids() -> None:
+def test_labels_name_class_ids():
     labels = [SimpleNamespace(class_id=3, class_name="Tea_Pot"), SimpleNamespace(class_id=900, class_name="cup\x1b")]
     assert class_names_of(SimpleNamespace(class_map=labels)) == {3: "tea pot", 900: r"cup\x1b"}
 
 
-def test_our_own_array_may_give_the_number_beside_the_name_or_instead_of_it() -> None:
+def test_our_own_array_may_give_the_number_beside_the_name_or_instead_of_it():
     assert own("", 16) == captioning.DetectedObject("dog", 16, 0.5, BOX)
     assert own("hound", 3) == captioning.DetectedObject("hound", 3, 0.5, BOX)
     assert own("", 80).class_name == ""
 
 
-def test_the_likeliest_hypothesis_counts() -> None:
+def test_the_likeliest_hypothesis_counts():
     assert vision(("cat", 0.25), ("dog", 0.5), ("horse", math.nan)).class_name == "dog"
     assert vision() is None
     assert vision(("dog", math.nan)) is None
 
 
-def test_a_turned_box_gets_the_upright_one_around_it() -> None:
+def test_a_turned_box_gets_the_upright_one_around_it():
     found = vision(("dog", 0.5), box=(0.0, 0.0, 20.0, 10.0), theta=math.pi / 2)
     assert found.box_xyxy == pytest.approx((5.0, -5.0, 15.0, 15.0))
 
 
 @pytest.mark.parametrize("read", [lambda box: own("dog", box=box), lambda box: vision(("dog", 0.5), box=box)])
 @pytest.mark.parametrize("box", [(math.nan, 0, 1, 1), (0, 0, math.inf, 1), (5, 5, 5, 9), (9, 9, 1, 1), (9, 0, 1, 5)])
-def test_boxes_that_are_no_boxes_are_no_objects(read: Any, box: tuple[float, ...]) -> None:
+def test_boxes_that_are_no_boxes_are_no_objects(read, box):
     assert read(tuple(map(float, box))) is None
 
 
-def vision_module() -> Any:
+def vision_module():
     """vision_msgs.msg where it is installed, else one whose messages keep what they are given."""
     try:
         import vision_msgs.msg
     except ImportError:
 
-        def box(**given: float) -> SimpleNamespace:
+        def box(**given):
             return SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace(), theta=0.0), **given)
 
         return SimpleNamespace(
@@ -143,7 +140,7 @@ def vision_module() -> Any:
     return vision_msgs.msg
 
 
-def test_objects_come_back_from_a_vision_message_with_the_header_of_their_image() -> None:
+def test_objects_come_back_from_a_vision_message_with_the_header_of_their_image():
     dog = captioning.DetectedObject("dog", 16, 0.5, BOX)
     cup = captioning.DetectedObject("cup", 41, 0.25, (0.0, 0.5, 3.0, 2.0))
     header = Header(frame_id="left_eye")
@@ -163,7 +160,7 @@ floats = st.floats(width=32)
     score=floats,
     box=st.tuples(floats, floats, floats, floats),
 )
-def test_whatever_comes_is_an_object_or_none(name: str, number: int, score: float, box: tuple[float, ...]) -> None:
+def test_whatever_comes_is_an_object_or_none(name, number, score, box):
     found = own(name.replace("\0", ""), number, score, box)
     if found is not None:
         assert found.class_name or found.class_id >= 0

@@ -1,11 +1,7 @@
 """Counts add up, rates follow the last seconds, and the level says what an operator has to know."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,11 +20,11 @@ from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, shade_captio
 pytestmark = pytest.mark.needs_ros
 
 
-def model_with(**changes: Any) -> Model:
+def model_with(**changes):
     captioner = FakeCaptioner(Path("/bundles/smart"))
     captioner.model, captioner.engine, captioner.engine_choice = "smart", "fast one", "fast one, as asked for"
     captioner.engine_fallbacks = changes.pop("engine_fallbacks", ())
-    return Model(captioner, FakeCoverage(), **changes)  # type: ignore[arg-type]
+    return Model(captioner, FakeCoverage(), **changes)
 
 
 STATE = NodeState(
@@ -49,39 +45,33 @@ STATE = NodeState(
 class Clock:
     now_s = 100.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now_s
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     return Clock()
 
 
 @pytest.fixture
-def statistics(clock: Clock) -> Statistics:
+def statistics(clock):
     return Statistics(clock)
 
 
-def count_answer(statistics: Statistics, status: int = Caption.STATUS_OK, message: str = "") -> None:
+def count_answer(statistics, status=Caption.STATUS_OK, message=""):
     statistics.count_answer(status, message, latency_s=0.2, work_s=0.1)
 
 
 def count_evidence(
-    statistics: Statistics,
-    origin: ObjectOrigin,
-    *,
-    coverage: float | None = None,
-    missing_reason: str = "",
-    coverage_error: str = "",
-    detections_expected: bool = True,
-) -> None:
+    statistics, origin, *, coverage=None, missing_reason="", coverage_error="", detections_expected=True
+):
     grounding = Grounding((), coverage, None, (), (), (), time_s=0.003) if coverage is not None else None
     evidence = Evidence(shade_caption(9, 64, 48), origin, grounding, missing_reason, coverage_error)
     statistics.count_evidence(evidence, detections_expected=detections_expected)
 
 
-def camera(statistics: Statistics, name: str = "left", problem: str = "", detection_problem: str = "") -> CameraState:
+def camera(statistics, name="left", problem="", detection_problem=""):
     return CameraState(
         name=name,
         topic="/image",
@@ -93,16 +83,16 @@ def camera(statistics: Statistics, name: str = "left", problem: str = "", detect
     )
 
 
-def report(statistics: Statistics, state: NodeState = STATE) -> tuple[bytes, str, dict[str, str]]:
+def report(statistics, state=STATE):
     (status,) = diagnostic_statuses(state, [camera(statistics)])
     return status.level, status.message, values_of(status)
 
 
-def values_of(status: DiagnosticStatus) -> dict[str, str]:
+def values_of(status):
     return {value.key: value.value for value in status.values}
 
 
-def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
+def test_the_numbers_add_up(statistics, clock):
     for place in range(10):
         clock.now_s += 0.5
         statistics.count_received(lost=4 * (place == 0))
@@ -169,7 +159,7 @@ def test_the_numbers_add_up(statistics: Statistics, clock: Clock) -> None:
     assert statistics.summary().in_progress == 0
 
 
-def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock: Clock) -> None:
+def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock):
     front, rear = Statistics(clock), Statistics(clock)
     clock.now_s += 2.0
     rear.count_received()
@@ -197,7 +187,7 @@ def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock: Clock
     assert of_rear.message == "no image on /image or /image/compressed for 5.5 s"
 
 
-def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_cameras(statistics: Statistics) -> None:
+def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_cameras(statistics):
     state = replace(STATE, lifecycle="unconfigured", failure="there is no bundle")
     statuses = diagnostic_statuses(state, [camera(statistics, "front"), camera(statistics, "rear")])
     assert [(s.level, s.message) for s in statuses] == [
@@ -207,7 +197,7 @@ def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_camera
     ]
 
 
-def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics: Statistics, clock: Clock) -> None:
+def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics, clock):
     assert report(statistics)[2]["age p99 (ms)"] == ""
     for age_ms in range(1, 101):
         statistics.count_answer(Caption.STATUS_OK, "", latency_s=age_ms / 1e3, work_s=0.0)
@@ -246,23 +236,21 @@ WARN, ERROR, OK = DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatu
         ({"model": model_with(coverage_problem="no spaCy")}, WARN, "no spaCy"),
     ],
 )
-def test_the_state_of_the_node_has_its_level_and_sentence(
-    statistics: Statistics, changes: dict[str, Any], level: bytes, message: str
-) -> None:
+def test_the_state_of_the_node_has_its_level_and_sentence(statistics, changes, level, message):
     statistics.count_received()
     found = report(statistics, replace(STATE, **changes))
     assert (found[0], found[1][: len(message)]) == (level, message)
 
 
-def answer_with(status: int, reason: str = "") -> Callable[[Statistics], None]:
+def answer_with(status, reason=""):
     return lambda statistics: count_answer(statistics, status, reason)
 
 
-def evidence_with(origin: ObjectOrigin, **given: Any) -> Callable[[Statistics], None]:
+def evidence_with(origin, **given):
     return lambda statistics: count_evidence(statistics, origin, **given)
 
 
-def lose(statistics: Statistics) -> None:
+def lose(statistics):
     for _ in range(9):
         statistics.count_received(lost=1)
 
@@ -314,13 +302,7 @@ def lose(statistics: Statistics) -> None:
         ),
     ],
 )
-def test_what_happened_in_the_last_seconds_has_its_level_and_sentence(
-    statistics: Statistics,
-    clock: Clock,
-    events: list[Callable[[Statistics], None]],
-    level: bytes,
-    message: str,
-) -> None:
+def test_what_happened_in_the_last_seconds_has_its_level_and_sentence(statistics, clock, events, level, message):
     statistics.count_received()
     for event in events:
         event(statistics)
@@ -333,9 +315,7 @@ def test_what_happened_in_the_last_seconds_has_its_level_and_sentence(
     assert later[2]["last error"] == ("unknown encoding" if level == ERROR else "")
 
 
-def test_no_images_for_too_long_is_an_error_with_the_reason_counted_from_activation(
-    statistics: Statistics, clock: Clock
-) -> None:
+def test_no_images_for_too_long_is_an_error_with_the_reason_counted_from_activation(statistics, clock):
     clock.now_s += 60
     statistics.restart_windows()
     clock.now_s += 4.9

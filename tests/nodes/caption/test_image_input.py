@@ -1,7 +1,5 @@
 """The subscription to the images: what it says of itself, and that it comes back."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -9,7 +7,6 @@ pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built m
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
@@ -29,18 +26,18 @@ from tests.nodes.waiting import wait_for
 pytestmark = pytest.mark.needs_ros
 
 
-def test_images_that_do_not_arrive_are_counted_and_none_is_taken_after_closing(node: LifecycleNode) -> None:
+def test_images_that_do_not_arrive_are_counted_and_none_is_taken_after_closing(node):
     parameters = Parameters(node, CAPTION_NODE_PARAMETERS)
     worker = Worker(node, parameters)
     camera = Camera(node, "", parameters, worker)
     camera.is_enabled = False
-    camera.open_inputs(Model(FakeCaptioner(), None, uses_topic=False))  # type: ignore[arg-type]
+    camera.open_inputs(Model(FakeCaptioner(), None, uses_topic=False))
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
     publisher = node.create_publisher(Image, "image", QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE))
     wait_for(publisher.get_subscription_count)
 
-    def counts() -> tuple[int, int]:
+    def counts():
         summary = camera.publisher.statistics.summary()
         return summary.counts[Count.RECEIVED], summary.counts[Count.LOST]
 
@@ -61,7 +58,7 @@ def test_images_that_do_not_arrive_are_counted_and_none_is_taken_after_closing(n
     camera.publisher.close(10)
 
 
-def test_after_the_last_publisher_both_topics_are_awaited(node: Node) -> None:
+def test_after_the_last_publisher_both_topics_are_awaited(node):
     given = ImageInput(node, "image", lambda image, info: None)
     assert given.open()
     assert given.image_topics == "/image or /image/compressed"
@@ -75,7 +72,7 @@ def test_after_the_last_publisher_both_topics_are_awaited(node: Node) -> None:
     given.close()
 
 
-def test_why_no_image_arrives_is_known(node: Node, stranger: Node) -> None:
+def test_why_no_image_arrives_is_known(node, stranger):
     given = ImageInput(node, "image", lambda image, info: None)
     given.open()
     assert not given.problem
@@ -97,8 +94,8 @@ def test_why_no_image_arrives_is_known(node: Node, stranger: Node) -> None:
     ],
 )
 def test_names_are_remapped_once_and_one_that_ends_in_compressed_is_the_compressed_topic(
-    monkeypatch: pytest.MonkeyPatch, remappings: list[str], raw: str, compressed: str
-) -> None:
+    monkeypatch, remappings, raw, compressed
+):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
@@ -117,7 +114,7 @@ def test_names_are_remapped_once_and_one_that_ends_in_compressed_is_the_compress
     context.try_shutdown()
 
 
-def test_a_quality_of_service_that_does_not_match_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quality_of_service_that_does_not_match_is_known(monkeypatch):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     reliable = ["--ros-args", "-p", "qos_overrides./image.subscription.reliability:=reliable"]

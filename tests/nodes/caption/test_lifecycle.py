@@ -1,10 +1,7 @@
 """Requests for transitions are carried out one at a time, and configuring can be cancelled."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,7 +11,7 @@ import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.context import Context
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from smart_caption_ros.nodes.demo.processes import free_domain_id
@@ -29,31 +26,31 @@ SHUTDOWN = Transition.TRANSITION_INACTIVE_SHUTDOWN
 class Machine(LifecycleNode):
     """A node whose transition to inactive goes on until it is cancelled or may end."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context):
         super().__init__("machine", context=context)
         self.shutdowns = 0
         self.begun, self.cancelled, self.may_end = threading.Event(), threading.Event(), threading.Event()
         self.requests = TransitionRequests(self, self.cancelled.set)
         self._users = ThreadPoolExecutor(8)
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def on_configure(self, state):
         self.begun.set()
         while not (self.cancelled.wait(0.01) or self.may_end.is_set()):
             pass
         return TransitionCallbackReturn.FAILURE if self.cancelled.is_set() else TransitionCallbackReturn.SUCCESS
 
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def on_shutdown(self, state):
         self.shutdowns += 1
         return TransitionCallbackReturn.SUCCESS
 
-    def ask(self, transition: int) -> Future[bool]:
+    def ask(self, transition):
         """Request a transition on another thread; the result is whether it was successful."""
         request = ChangeState.Request(transition=Transition(id=transition))
         return self._users.submit(lambda: bool(self.requests.answer(request, ChangeState.Response()).success))
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+def machine(monkeypatch):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
@@ -65,9 +62,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 
 @pytest.mark.parametrize(("transition", "shutdowns"), [(CLEANUP, 0), (SHUTDOWN, 1)])
-def test_a_cleanup_or_shutdown_cancels_configuring_and_is_carried_out_after_it(
-    machine: Machine, transition: int, shutdowns: int
-) -> None:
+def test_a_cleanup_or_shutdown_cancels_configuring_and_is_carried_out_after_it(machine, transition, shutdowns):
     configuring = machine.ask(CONFIGURE)
     assert machine.begun.wait(10)
     assert machine.requests.state == "configuring"
@@ -77,7 +72,7 @@ def test_a_cleanup_or_shutdown_cancels_configuring_and_is_carried_out_after_it(
     assert machine.shutdowns == shutdowns
 
 
-def test_other_requests_during_a_transition_are_refused_at_once(machine: Machine) -> None:
+def test_other_requests_during_a_transition_are_refused_at_once(machine):
     configuring = machine.ask(CONFIGURE)
     assert machine.begun.wait(10)
     assert not machine.ask(ACTIVATE).result(10)
@@ -88,7 +83,7 @@ def test_other_requests_during_a_transition_are_refused_at_once(machine: Machine
     assert machine.ask(ACTIVATE).result(10)
 
 
-def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_well(machine: Machine) -> None:
+def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_well(machine):
     with machine.requests.in_progress:
         shutting_down = machine.ask(SHUTDOWN)
         assert not machine.cancelled.wait(0.2), "nothing is being configured yet"
@@ -97,12 +92,12 @@ def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_
     assert machine.shutdowns == 1
 
 
-def test_one_request_waits_at_most(machine: Machine) -> None:
+def test_one_request_waits_at_most(machine):
     with machine.requests.in_progress:
         asked = [machine.ask(SHUTDOWN) for _ in range(4)]
         wait_for(lambda: sum(request.done() for request in asked) == 3)
     assert sorted(request.result(10) for request in asked) == [False, False, False, True]
 
 
-def test_a_transition_that_the_state_does_not_have_is_refused(machine: Machine) -> None:
+def test_a_transition_that_the_state_does_not_have_is_refused(machine):
     assert not machine.ask(CLEANUP).result(10)

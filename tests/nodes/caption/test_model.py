@@ -1,35 +1,32 @@
 """What the caption node cannot load is refused with a sentence that names it."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
 from smart_caption_ros.captioning import BundleError, Captioner
-from smart_caption_ros.nodes.caption.model import Model, load_coverage, load_model
+from smart_caption_ros.nodes.caption.model import load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import FakeCaptioner
 
 pytestmark = pytest.mark.needs_ros
 
 
-def loaded(load_captioner: Any = Captioner.from_bundle, **changes: Any) -> Model:
+def loaded(load_captioner=Captioner.from_bundle, **changes):
     values = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
     values |= {"engine": "onnxruntime-cpu", "coverage": False}
     return load_model({**values, **changes}, load_captioner, load_coverage)
 
 
-def loaded_fake(**changes: Any) -> tuple[Model, Any]:
+def loaded_fake(**changes):
     model = loaded(FakeCaptioner, **changes)
-    captioner: Any = model.captioner
+    captioner = model.captioner
     return model, captioner
 
 
-def test_the_captioner_is_loaded_as_the_parameters_say() -> None:
+def test_the_captioner_is_loaded_as_the_parameters_say():
     given = {"bundle": "~/some_bundle", "threads": 3, "detector": "~/d.onnx", "detector_min_score": 0.0}
     model, captioner = loaded_fake(**given)
     assert model.coverage is None
@@ -51,19 +48,19 @@ def test_the_captioner_is_loaded_as_the_parameters_say() -> None:
     ],
 )
 def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_used(
-    objects_from: str, detector: str, uses_topic: bool, loads: str | None
-) -> None:
+    objects_from, detector, uses_topic, loads
+):
     model, captioner = loaded_fake(objects_from=objects_from, detector=detector)
     assert model.uses_topic == uses_topic
     assert captioner.detector_argument == (Path(loads) if loads else None)
 
 
-def test_a_bundle_that_lacks_the_demanded_detector_is_refused() -> None:
+def test_a_bundle_that_lacks_the_demanded_detector_is_refused():
     with pytest.raises(ValueError, match=r"^objects_from is bundle, but the bundle fake_bundle has no detector$"):
         loaded_fake(objects_from="bundle")
 
 
-def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle: Path) -> None:
+def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle):
     model = loaded(bundle=str(detecting_bundle), objects_guide="bias")
     assert model.guided_by_topic
     assert model.captioner.guide is not None
@@ -72,15 +69,13 @@ def test_objects_guide_the_words_where_the_parameter_says_so(detecting_bundle: P
     assert model.captioner.guide is None
 
 
-def test_the_objects_of_the_bundles_own_detector_guide_by_default_and_those_of_a_topic_do_not(
-    detecting_bundle: Path,
-) -> None:
+def test_the_objects_of_the_bundles_own_detector_guide_by_default_and_those_of_a_topic_do_not(detecting_bundle):
     model = loaded(bundle=str(detecting_bundle))
     assert model.captioner.guide is not None
     assert not model.guided_by_topic
     assert loaded(bundle=str(detecting_bundle), objects_from="topic").captioner.guide is None
 
 
-def test_a_bundle_that_cannot_be_guided_is_refused(tiny_bundle: Path) -> None:
+def test_a_bundle_that_cannot_be_guided_is_refused(tiny_bundle):
     with pytest.raises(BundleError, match="set objects_guide to off, or export the bundle again"):
         loaded(bundle=str(tiny_bundle), objects_guide="bias")

@@ -1,7 +1,5 @@
 """The topics on which the caption node publishes."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
@@ -27,9 +25,7 @@ pytestmark = pytest.mark.needs_ros
         (["__ns:=/left"], "/left/robot/caption"),
     ],
 )
-def test_one_remapping_moves_all_topics_once(
-    monkeypatch: pytest.MonkeyPatch, remappings: list[str], caption: str
-) -> None:
+def test_one_remapping_moves_all_topics_once(monkeypatch, remappings, caption):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]

@@ -1,18 +1,11 @@
 """systemd hears when a node is ready, whether it goes on, and that it stops."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 pytest.importorskip("sdnotify", reason="sdnotify is not installed")
@@ -24,7 +17,6 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 
-from smart_caption_ros.captioning import Caption
 from smart_caption_ros.nodes.caption import node as caption_node
 from smart_caption_ros.nodes.caption import service_manager, worker
 from smart_caption_ros.nodes.caption.node import CaptionNode
@@ -39,12 +31,12 @@ pytestmark = pytest.mark.needs_ros
 class Systemd:
     """The socket that systemd gives a service."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.bind(address.replace("@", "\0", 1))
-        self.heard: list[str] = []
+        self.heard = []
 
-    def hears(self, assignment: str) -> bool:
+    def hears(self, assignment):
         """Whether the assignment has come since the last :meth:`forget`."""
         while True:
             try:
@@ -52,11 +44,11 @@ class Systemd:
             except BlockingIOError:
                 return assignment in self.heard
 
-    def forget(self) -> None:
+    def forget(self):
         self.hears("")
         self.heard.clear()
 
-    def close(self) -> None:
+    def close(self):
         self._socket.close()
 
 
@@ -71,9 +63,7 @@ class Systemd:
         ({}, False),
     ],
 )
-def test_only_the_process_that_is_watched_serves_the_watchdog(
-    node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watchdog: dict[str, str], is_served: bool
-) -> None:
+def test_only_the_process_that_is_watched_serves_the_watchdog(node, tmp_path, monkeypatch, watchdog, is_served):
     systemd = Systemd(f"{tmp_path}/notify")
     monkeypatch.delenv("WATCHDOG_USEC", raising=False)
     for name, value in {"NOTIFY_SOCKET": f"{tmp_path}/notify", **watchdog}.items():
@@ -87,9 +77,7 @@ def test_only_the_process_that_is_watched_serves_the_watchdog(
     systemd.close()
 
 
-def test_a_service_manager_that_has_gone_or_a_missing_package_does_not_end_the_node(
-    node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_service_manager_that_has_gone_or_a_missing_package_does_not_end_the_node(node, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("NOTIFY_SOCKET", f"{tmp_path}/gone")
     ServiceReport(node, state=str, is_ready=lambda: True, problem=str).stop()
     monkeypatch.setattr(service_manager, "sdnotify", None)
@@ -100,18 +88,18 @@ def test_a_service_manager_that_has_gone_or_a_missing_package_does_not_end_the_n
 class GatedCaptioner(FakeCaptioner):
     """Does not end its work while `gate` is clear."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.gate = threading.Event()
         self.gate.set()
 
-    def caption(self, image_bgr: NDArray[np.uint8]) -> Caption:
+    def caption(self, image_bgr):
         self.gate.wait(20)
         return super().caption(image_bgr)
 
 
 @pytest.fixture
-def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Systemd]:
+def systemd(tmp_path, monkeypatch):
     """The service manager of this process, whose watchdog waits for 0.3 s."""
     monkeypatch.setenv("NOTIFY_SOCKET", f"{tmp_path}/notify")
     monkeypatch.setenv("WATCHDOG_USEC", "300000")
@@ -121,9 +109,7 @@ def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Systemd
     made.close()
 
 
-def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goes_on(
-    systemd: Systemd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goes_on(systemd, monkeypatch):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     for module in (caption_node, worker):
         monkeypatch.setattr(module, "WORK_TIMEOUT_S", 0.1)
@@ -131,7 +117,7 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     rclpy.init(context=context, domain_id=free_domain_id())
     captioner, may_load = GatedCaptioner(), threading.Event()
 
-    def load(*given: Any) -> FakeCaptioner:
+    def load(*given):
         may_load.wait(20)
         return captioner
 
@@ -163,7 +149,7 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     captioner.gate.clear()
     wait_for(images.get_subscription_count, "subscription")
 
-    def is_stuck() -> bool:
+    def is_stuck():
         images.publish(Image(**image_fields(100)))
         systemd.hears("")
         return any(message.startswith("STATUS=an image has been in work") for message in systemd.heard)
@@ -183,7 +169,7 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     context.try_shutdown()
 
 
-def test_the_watchdog_is_not_served_by_an_executor_that_hangs(node: Any, systemd: Systemd) -> None:
+def test_the_watchdog_is_not_served_by_an_executor_that_hangs(node, systemd):
     ServiceReport(node, state=str, is_ready=lambda: True, problem=str)
     time.sleep(0.4)
     assert not systemd.hears("READY=1"), "nothing spins the node"

@@ -1,15 +1,10 @@
 """Images pass from camera to worker to publisher: cameras take turns, and none waits for another."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +12,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import Caption
@@ -48,27 +42,27 @@ CONTAINERS = ("record.py", "records.py", "time_window.py", "text.py")
 class GatedCaptioner(FakeCaptioner):
     """Captions one image at each call of :meth:`go_on`."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.begun: list[int] = []
-        self.guides: list[Any] = []
+        self.begun = []
+        self.guides = []
         self._gate = threading.Semaphore(0)
         self._is_open = False
 
-    def caption(self, image_bgr: Any, *guide: Any) -> Any:
+    def caption(self, image_bgr, *guide):
         self.begun.append(round(float(image_bgr.mean())))
         self.guides.append(guide)
         if not self._is_open:
             self._gate.acquire()
         return super().caption(image_bgr)
 
-    def go_on(self) -> None:
+    def go_on(self):
         """Finish the image in work and wait for the next one."""
         count = len(self.begun)
         self._gate.release()
         wait_for(lambda: len(self.begun) > count, "next image")
 
-    def open(self) -> None:
+    def open(self):
         """Caption all images from now on."""
         self._is_open = True
         self._gate.release()
@@ -77,7 +71,7 @@ class GatedCaptioner(FakeCaptioner):
 class Shared:
     """Two cameras and the worker that they share; what they publish is in `messages`."""
 
-    def __init__(self, node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, node, monkeypatch):
         self._node = node
         self._monkeypatch = monkeypatch
         parameters = Parameters(node, CAPTION_NODE_PARAMETERS)
@@ -86,36 +80,36 @@ class Shared:
         self.front, self.rear = self.cameras = tuple(
             Camera(node, name, parameters, self.worker) for name in ("front", "rear")
         )
-        self.messages: dict[Publisher, list[Caption]] = {camera.publisher: [] for camera in self.cameras}
+        self.messages = {camera.publisher: [] for camera in self.cameras}
         monkeypatch.setattr(
             Publisher, "_publish", lambda publisher, record, message, own: self.messages[publisher].append(message)
         )
         self.load()
 
-    def load(self, **fields: Any) -> None:
-        model = Model(self.captioner, FakeCoverage(), **fields)  # type: ignore[arg-type]
+    def load(self, **fields):
+        model = Model(self.captioner, FakeCoverage(), **fields)
         self.worker.load(lambda: model)
         for camera in self.cameras:
             camera.open_inputs(model)
 
-    def set(self, **values: Any) -> None:
+    def set(self, **values):
         self._node.set_parameters([Parameter(name, value=value) for name, value in values.items()])
 
-    def expect_detections(self, *cameras: Camera) -> None:
+    def expect_detections(self, *cameras):
         """Let the detections topics of cameras have a publisher."""
         inputs = [camera.detection_input for camera in cameras]
         has_publisher = property(lambda given: given in inputs)
         self._monkeypatch.setattr(type(self.front.detection_input), "has_publisher", has_publisher)
 
-    def detect(self, camera: Camera, stamp_s: int, *objects: DetectedObject) -> None:
+    def detect(self, camera, stamp_s, *objects):
         camera._receive_detections(Detections(stamp_s * SECOND, "", objects), 0)
 
-    def put(self, camera: Camera, shade: int, stamp_s: int = 0) -> None:
+    def put(self, camera, shade, stamp_s=0):
         image = Image(**image_fields(shade))
         image.header.stamp.sec = stamp_s
         camera.receive(image, {})
 
-    def close(self) -> None:
+    def close(self):
         self.captioner.open()
         for camera in self.cameras:
             camera.close()
@@ -123,10 +117,10 @@ class Shared:
         for camera in self.cameras:
             camera.publisher.close(10)
 
-    def texts(self, camera: Camera) -> list[str]:
+    def texts(self, camera):
         return [message.text for message in self.messages[camera.publisher]]
 
-    def wait_until_idle(self) -> None:
+    def wait_until_idle(self):
         wait_for(
             lambda: not any(camera.publisher.statistics.summary().in_progress for camera in self.cameras),
             "count of every image",
@@ -134,24 +128,22 @@ class Shared:
 
 
 @pytest.fixture
-def shared(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
+def shared(node, monkeypatch):
     made = Shared(node, monkeypatch)
     yield made
     made.close()
 
 
-def test_one_image_passes_through_seven_files_in_one_direction(
-    node: LifecycleNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_image_passes_through_seven_files_in_one_direction(node, monkeypatch):
     """Counted are the files of the nodes and of the top floor, and the calls from one to another."""
-    calls: list[tuple[str, str]] = []
+    calls = []
 
-    def file_of(frame: FrameType | None) -> str:
+    def file_of(frame):
         path = Path(frame.f_code.co_filename) if frame is not None else Path()
         is_counted = PACKAGE in path.parents and (path.parent == PACKAGE or PACKAGE / "nodes" in path.parents)
         return path.name if is_counted and path.name not in CONTAINERS else ""
 
-    def trace(frame: FrameType, event: str, argument: Any) -> None:
+    def trace(frame, event, argument):
         if event == "call":
             calls.append((file_of(frame.f_back), file_of(frame)))
 
@@ -169,7 +161,7 @@ def test_one_image_passes_through_seven_files_in_one_direction(
         shared.wait_until_idle()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     between = [(caller, called) for caller, called in calls if caller and called and caller != called]
     order = ["camera.py", "worker.py", "publisher.py"]
     assert {name for call in between for name in call} >= set(order)
@@ -180,7 +172,7 @@ def test_one_image_passes_through_seven_files_in_one_direction(
     shared.close()
 
 
-def test_a_fast_camera_does_not_starve_a_slow_one(shared: Shared) -> None:
+def test_a_fast_camera_does_not_starve_a_slow_one(shared):
     shared.put(shared.front, 1)
     wait_for(lambda: shared.captioner.begun == [1])
     for shade in range(2, 12):
@@ -203,7 +195,7 @@ def test_a_fast_camera_does_not_starve_a_slow_one(shared: Shared) -> None:
 
 
 @pytest.mark.parametrize("guided", [False, True])
-def test_a_camera_whose_detector_is_silent_does_not_hold_up_another_one(shared: Shared, guided: bool) -> None:
+def test_a_camera_whose_detector_is_silent_does_not_hold_up_another_one(shared, guided):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.load(guided_by_topic=guided)
     shared.expect_detections(shared.front, shared.rear)
@@ -218,7 +210,7 @@ def test_a_camera_whose_detector_is_silent_does_not_hold_up_another_one(shared: 
     assert shared.texts(shared.front) == ["shade 10"] * (2 if guided else 10), "the wait has an end"
 
 
-def test_objects_that_guide_the_words_are_there_before_the_image_is_captioned(shared: Shared) -> None:
+def test_objects_that_guide_the_words_are_there_before_the_image_is_captioned(shared):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.load(guided_by_topic=True)
     shared.expect_detections(shared.front)
@@ -241,9 +233,7 @@ def test_objects_that_guide_the_words_are_there_before_the_image_is_captioned(sh
     assert shared.captioner.guides[-1] == (None,), "without a publisher nothing is waited for"
 
 
-def test_an_image_that_waits_for_detections_is_passed_over_once_captions_are_off_or_the_node_stops(
-    shared: Shared,
-) -> None:
+def test_an_image_that_waits_for_detections_is_passed_over_once_captions_are_off_or_the_node_stops(shared):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.load(guided_by_topic=True)
     shared.expect_detections(*shared.cameras)
@@ -264,7 +254,7 @@ def test_an_image_that_waits_for_detections_is_passed_over_once_captions_are_off
     assert not shared.front.publisher.statistics.summary().in_progress, "no image is taken after the end"
 
 
-def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared: Shared) -> None:
+def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared):
     shared.set(trigger="change")
     shared.captioner.open()
     for shade in (100, 101, 99, 150, 152, 148, 66, 66, 100):  # the engine fails on 66
@@ -284,7 +274,7 @@ def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared: 
     assert shared.front.publisher.statistics.summary().answers[Caption.STATUS_OK] == 4
 
 
-def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(shared: Shared) -> None:
+def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(shared):
     shared.set(trigger="change")
     shared.captioner.open()
     for shade in range(100, 131, 3):
@@ -293,7 +283,7 @@ def test_the_last_image_captioned_is_the_reference_so_that_slow_changes_add_up(s
     assert shared.texts(shared.front) == ["shade 100", "shade 112", "shade 124"]
 
 
-def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(shared: Shared) -> None:
+def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(shared):
     shared.set(trigger="change")
     shared.put(shared.front, 100)
     wait_for(lambda: shared.captioner.begun == [100])
@@ -318,7 +308,7 @@ def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_capti
     )
 )
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared, steps: list[tuple[Any, ...]]) -> None:
+def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared, steps):
     shared.captioner.open()
     for kind, *what in steps:
         if kind == "image":
@@ -332,7 +322,7 @@ def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared: Shared
         assert sum(camera.publisher.statistics.summary().answers.values()) == len(shared.texts(camera))
 
 
-def test_captions_that_wait_for_detections_do_not_keep_their_images(shared: Shared) -> None:
+def test_captions_that_wait_for_detections_do_not_keep_their_images(shared):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.expect_detections(shared.front)
     shared.captioner.open()
@@ -348,7 +338,7 @@ def test_captions_that_wait_for_detections_do_not_keep_their_images(shared: Shar
 
 
 @pytest.mark.parametrize(("jump_s", "is_kept"), [(0.001, True), (0.5, True), (4.0, False)])
-def test_only_a_jump_of_the_clock_empties_the_detections(shared: Shared, jump_s: float, is_kept: bool) -> None:
+def test_only_a_jump_of_the_clock_empties_the_detections(shared, jump_s, is_kept):
     """A bag that is played again jumps; an image that comes out of order does not."""
     shared.set(max_age_s=0.0, detection_slop_s=0.0)
     shared.expect_detections(shared.front)
@@ -364,7 +354,7 @@ def test_only_a_jump_of_the_clock_empties_the_detections(shared: Shared, jump_s:
     assert [item.class_name for item in last.objects] == (["cup"] if is_kept else [])
 
 
-def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_waited_for(shared: Shared) -> None:
+def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_waited_for(shared):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.expect_detections(shared.front)
     shared.captioner.open()
@@ -381,7 +371,7 @@ def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_waited_
     assert (message.text, [item.class_name for item in message.objects]) == ("shade 20", ["cup"])
 
 
-def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(shared: Shared) -> None:
+def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(shared):
     shared.captioner.open()
     image = Image(**image_fields(30))
     image.header.stamp.sec = 1
@@ -392,9 +382,7 @@ def test_the_image_of_a_request_is_captioned_whatever_its_age_and_not_published(
     assert not any(shared.messages.values())
 
 
-def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(shared, monkeypatch):
     shared.captioner.open()
     monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 0.2)
     go_on = threading.Event()
@@ -407,13 +395,13 @@ def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(
     wait_for(lambda: not shared.worker.problem)
 
 
-def test_loading_that_takes_long_is_no_problem(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_that_takes_long_is_no_problem(shared, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
 
-    def load() -> Model:
+    def load():
         begun.set()
         go_on.wait(20)
-        return Model(shared.captioner, FakeCoverage())  # type: ignore[arg-type]
+        return Model(shared.captioner, FakeCoverage())
 
     monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 0.01)
     loading = threading.Thread(target=lambda: shared.worker.load(load))
@@ -426,7 +414,7 @@ def test_loading_that_takes_long_is_no_problem(shared: Shared, monkeypatch: pyte
     loading.join()
 
 
-def test_closing_the_inputs_ends_every_wait_for_detections(shared: Shared) -> None:
+def test_closing_the_inputs_ends_every_wait_for_detections(shared):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.expect_detections(shared.front)
     shared.captioner.open()

@@ -1,14 +1,9 @@
 """The log node writes what is published, with the robot's place, and finds it again."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,18 +29,14 @@ from tests.caption_log.rows import texts_of
 from tests.nodes.fake_captioner import shade_caption
 from tests.nodes.waiting import wait_for
 
-if TYPE_CHECKING:
-    from rclpy.lifecycle import LifecycleNode
-
 pytestmark = pytest.mark.needs_ros
 
 STAMP_S = 1_790_000_000
 
 
-def caption_message(shade: int, camera: str = "front") -> Caption:
+def caption_message(shade, camera="front"):
     header = Header(stamp=Time(sec=STAMP_S + shade), frame_id="eye")
-    message: Caption = to_message(msg, CaptionRecord.of(shade_caption(shade, 64, 48), camera=camera), header)
-    return message
+    return to_message(msg, CaptionRecord.of(shade_caption(shade, 64, 48), camera=camera), header)
 
 
 class FakeTf:
@@ -54,10 +45,10 @@ class FakeTf:
     TransformException = LookupError
 
     class Buffer:
-        def __init__(self, **settings: Any) -> None:
+        def __init__(self, **settings):
             pass
 
-        def lookup_transform(self, target: str, source: str, time: Any) -> Any:
+        def lookup_transform(self, target, source, time):
             stamp_s = time.nanoseconds // 10**9 - STAMP_S
             if source != "base_link" or (time.nanoseconds and not 0 <= stamp_s < 10):
                 raise LookupError
@@ -68,19 +59,19 @@ class FakeTf:
             return SimpleNamespace(header=header, transform=transform)
 
     class TransformListener:
-        def __init__(self, buffer: Any, node: Any, *, spin_thread: bool) -> None:
+        def __init__(self, buffer, node, *, spin_thread):
             assert not spin_thread
 
 
 @pytest.fixture
-def domain(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> LifecycleNode:
+def domain(node, monkeypatch):
     """The node of the test, where tf2_ros is installed."""
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
-    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)
     return node
 
 
-def log_node(domain: LifecycleNode, path: Path, *ros_args: str, **given: Any) -> CaptionLogNode:
+def log_node(domain, path, *ros_args, **given):
     values = {"path": str(path), **given}
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     arguments = ["--ros-args", *ros_args]
@@ -88,7 +79,7 @@ def log_node(domain: LifecycleNode, path: Path, *ros_args: str, **given: Any) ->
 
 
 @contextlib.contextmanager
-def running(made: CaptionLogNode, domain: LifecycleNode) -> Iterator[CaptionLogNode]:
+def running(made, domain):
     """Serve the log node and the node of the test."""
     executor = MultiThreadedExecutor(num_threads=2, context=domain.context)
     executor.add_node(made)
@@ -104,7 +95,7 @@ def running(made: CaptionLogNode, domain: LifecycleNode) -> Iterator[CaptionLogN
 
 
 @pytest.fixture
-def logger(domain: LifecycleNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CaptionLogNode]:
+def logger(domain, tmp_path, monkeypatch):
     monkeypatch.setattr(search_service, "MAX_LIMIT", 2)
     with running(log_node(domain, tmp_path / "log" / "captions.db"), domain) as made:
         yield made
@@ -113,22 +104,20 @@ def logger(domain: LifecycleNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 class Diagnostics:
     """The newest status of the log node."""
 
-    def __init__(self, domain: LifecycleNode, topic: str = "/diagnostics") -> None:
+    def __init__(self, domain, topic="/diagnostics"):
         self.level = b""
-        self.values: dict[str, str] = {}
+        self.values = {}
         domain.create_subscription(DiagnosticArray, topic, self._keep, 10)
 
-    def _keep(self, message: DiagnosticArray) -> None:
+    def _keep(self, message):
         (status,) = message.status
         self.level, self.values = status.level, {pair.key: pair.value for pair in status.values}
 
-    def has_written(self, rows: int) -> bool:
+    def has_written(self, rows):
         return self.values.get("written") == str(rows)
 
 
-def test_captions_are_written_with_their_place_and_found_by_the_service(
-    domain: LifecycleNode, logger: CaptionLogNode
-) -> None:
+def test_captions_are_written_with_their_place_and_found_by_the_service(domain, logger):
     diagnostics = Diagnostics(domain)
     publisher = domain.create_publisher(Caption, "/robot7/robot/caption", 10)
     wait_for(publisher.get_subscription_count, "subscription")
@@ -138,7 +127,7 @@ def test_captions_are_written_with_their_place_and_found_by_the_service(
     client = domain.create_client(FindCaptions, "/robot7/caption_log_node/find")
     assert client.wait_for_service(timeout_sec=20.0)
 
-    def find(**fields: Any) -> Any:
+    def find(**fields):
         future = client.call_async(FindCaptions.Request(**fields))
         wait_for(future.done, "answer")
         return future.result()
@@ -161,7 +150,7 @@ def test_captions_are_written_with_their_place_and_found_by_the_service(
     assert (diagnostics.level, values["captions in the log"], values["unchanged"]) == (DiagnosticStatus.OK, "4", "1")
 
 
-def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain: LifecycleNode, tmp_path: Path) -> None:
+def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain, tmp_path):
     rules = ("-r", "robot/caption:=/front/caption", "-r", "/diagnostics:=/robot7/diagnostics")
     logger = log_node(domain, tmp_path / "captions.db", *rules, caption_topics=["robot/caption"])
     remapped, other = (domain.create_publisher(Caption, f"/{name}/caption", 10) for name in ("front", "robot7/robot"))
@@ -176,9 +165,7 @@ def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain:
         assert domain.count_subscribers("/diagnostics") == 0
 
 
-def test_a_caption_of_another_format_version_and_a_log_that_is_deleted_end_no_writer(
-    domain: LifecycleNode, tmp_path: Path
-) -> None:
+def test_a_caption_of_another_format_version_and_a_log_that_is_deleted_end_no_writer(domain, tmp_path):
     path = tmp_path / "captions.db"
     diagnostics = Diagnostics(domain)
     publisher = domain.create_publisher(Caption, "/robot7/robot/caption", 10)
@@ -198,22 +185,22 @@ def test_a_caption_of_another_format_version_and_a_log_that_is_deleted_end_no_wr
         assert texts_of(path) == [caption_message(200).text]
 
 
-def test_a_log_that_cannot_be_opened_is_named(domain: LifecycleNode, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_opened_is_named(domain, tmp_path):
     path = tmp_path / "captions.db"
     path.write_text("no database" * 100)
     with pytest.raises(ValueError, match="it is not an SQLite database"):
         log_node(domain, path)
 
 
-def test_the_path_cannot_be_changed_from_outside(logger: CaptionLogNode) -> None:
+def test_the_path_cannot_be_changed_from_outside(logger):
     (result,) = logger.set_parameters([Parameter("path", value="/etc/passwd")])
     assert not result.successful
 
 
-def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
-    said: list[str] = []
-    lookup = robot_pose_lookup("map", "base_link", said.append)(None)  # type: ignore[arg-type]
+    said = []
+    lookup = robot_pose_lookup("map", "base_link", said.append)(None)
     assert lookup(Header(stamp=Time(sec=1))) is None
     assert lookup(Header(stamp=Time(sec=2))) is None
     assert len(said) == 1
@@ -221,7 +208,7 @@ def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(("after_s", "known"), [(0, True), (9, True), (10, True), (12, False)])
-def test_the_newest_pose_stands_in_for_a_second(monkeypatch: pytest.MonkeyPatch, after_s: int, known: bool) -> None:
-    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)  # type: ignore[arg-type]
-    lookup = robot_pose_lookup("map", "base_link", pytest.fail)(None)  # type: ignore[arg-type]
+def test_the_newest_pose_stands_in_for_a_second(monkeypatch, after_s, known):
+    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)
+    lookup = robot_pose_lookup("map", "base_link", pytest.fail)(None)
     assert (lookup(Header(stamp=Time(sec=STAMP_S + after_s))) is not None) == known

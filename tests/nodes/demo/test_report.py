@@ -1,9 +1,6 @@
 """The folder that the demo leaves: complete, of this run alone, and with no temporary files."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import cv2
 import pytest
@@ -12,11 +9,11 @@ from smart_caption_ros.nodes.demo.report import DemoReport
 from tests.nodes.fake_captioner import painted
 
 
-def files(folder: Path) -> list[str]:
+def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_lines_overlays_and_sheet_are_written(tmp_path: Path) -> None:
+def test_lines_overlays_and_sheet_are_written(tmp_path):
     report = DemoReport(tmp_path / "new" / "folder")
     report.add(1, "b.jpg", {"text": "zwei"}, painted(200))
     report.add(0, "dir/a.png", {"text": "eins"}, painted(100, 2000, 1000))
@@ -37,7 +34,7 @@ def test_lines_overlays_and_sheet_are_written(tmp_path: Path) -> None:
     assert {100, 200} <= set(sheet.ravel().tolist())
 
 
-def test_frames_of_one_name_keep_a_file_each(tmp_path: Path) -> None:
+def test_frames_of_one_name_keep_a_file_each(tmp_path):
     report = DemoReport(tmp_path)
     for index in range(3):
         report.add(index, "same.png", {}, painted(50))
@@ -46,7 +43,7 @@ def test_frames_of_one_name_keep_a_file_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b\\c:d*?.png", "...", "", "ä" * 500, "clip.mp4#0001"])
-def test_a_name_however_odd_stays_a_file_in_the_folder(tmp_path: Path, name: str) -> None:
+def test_a_name_however_odd_stays_a_file_in_the_folder(tmp_path, name):
     report = DemoReport(tmp_path / "out")
     report.add(0, name, {}, painted(50))
     report.close()
@@ -54,7 +51,7 @@ def test_a_name_however_odd_stays_a_file_in_the_folder(tmp_path: Path, name: str
     assert len(files(tmp_path)) == 3
 
 
-def test_an_earlier_run_leaves_nothing_behind_and_other_files_stay(tmp_path: Path) -> None:
+def test_an_earlier_run_leaves_nothing_behind_and_other_files_stay(tmp_path):
     first = DemoReport(tmp_path)
     for index in range(3):
         first.add(index, f"{index}", {}, painted(50))
@@ -65,7 +62,7 @@ def test_an_earlier_run_leaves_nothing_behind_and_other_files_stay(tmp_path: Pat
     assert (tmp_path / "captions.jsonl").read_text() == ""
 
 
-def test_until_the_end_the_lines_have_a_temporary_name(tmp_path: Path) -> None:
+def test_until_the_end_the_lines_have_a_temporary_name(tmp_path):
     report = DemoReport(tmp_path)
     report.add(0, "a", {"text": "so far"}, painted(50))
     assert not (tmp_path / "captions.jsonl").exists()

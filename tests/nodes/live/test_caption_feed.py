@@ -1,11 +1,7 @@
 """The feed of running nodes finds their captions, adds images and health, and says what it waits for."""
 
-from __future__ import annotations
-
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,32 +27,26 @@ from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.viewing import encode_picture
 from tests.nodes.fake_captioner import painted, shade_caption
 
-if TYPE_CHECKING:
-    from rclpy.lifecycle import LifecycleNode
-
 pytestmark = pytest.mark.needs_ros
 
 
-def caption_message(shade: int, camera: str = "", stamp_s: int = 0) -> Caption:
+def caption_message(shade, camera="", stamp_s=0):
     header = Header(stamp=Time(sec=stamp_s or shade, nanosec=5), frame_id="eye")
     grounding = Grounding((GroundedNoun("shade", "shade", 0, 0, 0.9),), 1.0, 1.0, (), (), (), 0.001)
     record = CaptionRecord.of(shade_caption(shade, 64, 48), grounding, camera=camera, age_at_start_s=0.1, dropped=3)
-    message: Caption = to_message(msg, record, header)
-    return message
+    return to_message(msg, record, header)
 
 
 @pytest.fixture
-def domain(node: LifecycleNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[LifecycleNode]:
+def domain(node, monkeypatch):
     """The node, in the domain that a feed looks at."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(node.context.get_domain_id()))
-    return node  # type: ignore[return-value]
+    return node
 
 
-def wait_for_items(
-    feed: RosCaptionFeed, done: Callable[[list[Any]], bool], again: Callable[[], None] = lambda: None
-) -> list[Any]:
+def wait_for_items(feed, done, again=lambda: None):
     """Take items until they are what is wanted; `again` publishes meanwhile."""
-    items: list[Any] = []
+    items = []
     end_s = time.monotonic() + 30
     while not done(items):
         assert time.monotonic() < end_s, (feed.cameras, items[-5:])
@@ -67,11 +57,11 @@ def wait_for_items(
     return items
 
 
-def captions_in(items: list[Any]) -> list[CaptionRecord]:
+def captions_in(items):
     return [item for item in items if isinstance(item, CaptionRecord)]
 
 
-def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain: LifecycleNode) -> None:
+def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain):
     with standalone_feed(are_images_wanted=lambda: True) as feed:
         assert feed.next(0.0) is None
         assert "a topic of type smart_caption_ros/msg/Caption" in feed.waiting_for[0]
@@ -91,7 +81,7 @@ def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain:
         )
         shade = 0
 
-        def publish() -> None:
+        def publish():
             nonlocal shade
             shade += 1
             front.publish(caption_message(100, "front", stamp_s=shade))
@@ -115,7 +105,7 @@ def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain:
         assert (cameras["front"].health_message, cameras["rear"].health) == ("it is dark", Health.UNKNOWN)
         with_image = next(live for live in captions_in(items) if live.image is not None)
         assert with_image.camera == "front"
-        assert (with_image.image.bgr() == painted(100)).all()  # type: ignore[union-attr]
+        assert (with_image.image.bgr() == painted(100)).all()
         assert (with_image.caption.text, with_image.frame_id, with_image.dropped) == ("shade 100", "eye", 3)
         assert with_image.stamp_ns is not None
         assert with_image.stamp_ns % 10**9 == 5
@@ -129,12 +119,12 @@ def test_captions_of_all_topics_are_found_with_cameras_health_and_images(domain:
         assert [camera.is_online for camera in feed.cameras if camera.camera == "rear"] == [False]
 
 
-def test_a_publisher_that_invents_names_of_cameras_does_not_fill_the_feed(domain: LifecycleNode) -> None:
+def test_a_publisher_that_invents_names_of_cameras_does_not_fill_the_feed(domain):
     captions = domain.create_publisher(Caption, "inventive", 200)
     with standalone_feed(["inventive"]) as feed:
         numbers = itertools.count()
 
-        def publish() -> None:
+        def publish():
             for number in itertools.islice(numbers, 20):
                 captions.publish(caption_message(9, f"invented {number}"))
 
@@ -147,7 +137,7 @@ def test_a_publisher_that_invents_names_of_cameras_does_not_fill_the_feed(domain
         assert feed.forgotten == forgotten, "what gave way is not taken up again"
 
 
-def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(domain: LifecycleNode) -> None:
+def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(domain):
     captions = domain.create_publisher(Caption, "both", 10)
     with standalone_feed(["bot"]) as misspelt:
         wait_for_items(misspelt, lambda items: "captions are on /both" in " ".join(misspelt.waiting_for))
@@ -159,7 +149,7 @@ def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(dom
         )
     with standalone_feed(["both"], ["front"]) as feed:
 
-        def publish() -> None:
+        def publish():
             captions.publish(caption_message(9, "rear"))
             captions.publish(caption_message(8, "front"))
 
@@ -167,7 +157,7 @@ def test_one_camera_of_a_topic_can_be_chosen_and_a_misspelt_topic_is_told_of(dom
     assert {item.camera for item in captions_in(items)} == {"both/front"}
 
 
-def test_images_are_received_only_while_they_are_wanted_and_as_the_files_that_they_are(domain: LifecycleNode) -> None:
+def test_images_are_received_only_while_they_are_wanted_and_as_the_files_that_they_are(domain):
     captions = domain.create_publisher(Caption, "captions", 10)
     images = domain.create_publisher(CompressedImage, "camera/compressed", 10)
     diagnostics = domain.create_publisher(DiagnosticArray, "/diagnostics", 10)
@@ -177,7 +167,7 @@ def test_images_are_received_only_while_they_are_wanted_and_as_the_files_that_th
     wanted = False
     with standalone_feed(["captions"], are_images_wanted=lambda: wanted) as feed:
 
-        def publish() -> None:
+        def publish():
             captions.publish(caption_message(8, "front"))
             images.publish(CompressedImage(header=Header(stamp=Time(sec=8, nanosec=5)), format="jpeg", data=jpeg))
             diagnostics.publish(DiagnosticArray(status=[status]))
@@ -192,9 +182,7 @@ def test_images_are_received_only_while_they_are_wanted_and_as_the_files_that_th
         wait_for_items(feed, lambda _: images.get_subscription_count() == 0, publish)
 
 
-def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_subscription(
-    node: LifecycleNode,
-) -> None:
+def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_subscription(node):
     # Names are exchanged, so that one that is remapped twice is that of the other topic.
     rules = ("/robot7/a:=/b", "/b:=/robot7/a", "/large_image:=/small_image")
     arguments = ["--ros-args", *(part for rule in rules for part in ("-r", rule))]
@@ -208,7 +196,7 @@ def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_
     status = DiagnosticStatus(name="part: captions", values=topic, hardware_id="front")
     with RosCaptionFeed(owner, ["a"], are_images_wanted=lambda: True) as feed:
 
-        def publish() -> None:
+        def publish():
             for shade, publisher in zip((10, 20), captions, strict=True):
                 publisher.publish(caption_message(shade, "front", stamp_s=1))
             for shade, publisher in zip((30, 40), images, strict=True):
@@ -229,7 +217,7 @@ def test_a_feed_on_a_node_of_its_caller_obeys_each_remapping_once_and_leaves_no_
     owner.destroy_node()
 
 
-def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain: LifecycleNode) -> None:
+def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain):
     publisher = domain.create_publisher(String, "/chatter", 10)
     with (
         standalone_feed(["chatter"]) as feed,
@@ -240,7 +228,7 @@ def test_a_topic_of_another_type_is_an_error_and_closing_twice_is_none(domain: L
     assert feed.ended
 
 
-def test_a_feed_that_cannot_start_says_so_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_that_cannot_start_says_so_in_one_sentence(monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "many")
     with pytest.raises(FeedError, match="ROS 2 does not start"):
         standalone_feed().__enter__()
@@ -264,5 +252,5 @@ def test_a_feed_that_cannot_start_says_so_in_one_sentence(monkeypatch: pytest.Mo
         ("/caption", "front", "front"),
     ],
 )
-def test_cameras_of_several_robots_have_different_names(topic: str, camera: str, name: str) -> None:
+def test_cameras_of_several_robots_have_different_names(topic, camera, name):
     assert camera_name(topic, camera) == name
