@@ -5,10 +5,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import cv2
 import pytest
@@ -18,9 +16,6 @@ from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.files import sha256_of
 from smart_caption_ros.grounding import NounCoverage
 from tests.frames import blobs
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"))
@@ -44,7 +39,7 @@ settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator["Browser"]:
+def browser():
     """Chromium, where playwright and Chromium are there."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra test")
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -57,7 +52,7 @@ def browser() -> Iterator["Browser"]:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def pictures(tmp_path):
     """A folder ``kitchen`` of three pictures."""
     folder = tmp_path / "kitchen"
     folder.mkdir()
@@ -67,7 +62,7 @@ def pictures(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
+def _logging_as_it_was():
     """Restore the loggers that a command changes when a test runs it in this process."""
     loggers = [logging.getLogger(name) for name in ("smart_caption_ros", "smart_caption_ros.sources.source")]
     before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
@@ -78,37 +73,37 @@ def _logging_as_it_was() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def data_dir() -> Path:
+def data_dir():
     """The folder of the shared data sets; tests that need it are skipped where there is none."""
     return DATA
 
 
 @pytest.fixture(scope="session")
-def reference_dir() -> Path:
+def reference_dir():
     """Cases computed by the published code of M2, X-LAN and X-Transformer: tests/reference/parity/README.md."""
     return ROOT / "tests" / "reference"
 
 
 @pytest.fixture(scope="session")
-def tiny_bundle() -> Path:
+def tiny_bundle():
     """A committed bundle with random weights, both forms of the captioner and no detector; it must not be changed."""
     return ROOT / "tests" / "bundles" / "tiny"
 
 
 @pytest.fixture(scope="session")
-def detecting_bundle() -> Path:
+def detecting_bundle():
     """A committed bundle whose vision graph detects cups, chairs and persons; it must not be changed."""
     return ROOT / "tests" / "bundles" / "detecting"
 
 
 @pytest.fixture
-def bundle_copy(tiny_bundle: Path, tmp_path: Path) -> Path:
+def bundle_copy(tiny_bundle, tmp_path):
     """A copy of the tiny bundle that the test may change."""
     return Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
 
 
 @pytest.fixture
-def bundle_with_detector(bundle_copy: Path) -> Path:
+def bundle_with_detector(bundle_copy):
     """A copy of the tiny bundle with a YOLOX graph that finds coloured squares; the test may change it."""
     from tests.detection.tiny_detectors import write_yolox
 
@@ -121,13 +116,13 @@ def bundle_with_detector(bundle_copy: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def coverage() -> NounCoverage:
+def coverage():
     """The noun tagger and the word vectors that ship with the package."""
     return NounCoverage.load()
 
 
 @pytest.fixture(scope="session")
-def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_checkpoint(tmp_path_factory):
     """A random captioner with a backbone, as training saves it; needs torch."""
     from tests.tiny_model import tiny_trained
 
@@ -137,7 +132,7 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_data)
@@ -147,21 +142,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: place_of(item.nodeid))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Keep what the imports made out of later garbage collections; with torch each takes most of a second."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+def pytest_xdist_make_scheduler(config, log):
     from tests.shared_out import WholeUnits
 
     config.option.loadscopereorder = False
     return WholeUnits(config, log)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     if item.get_closest_marker("needs_data") and not DATA.is_dir():
         pytest.skip(f"no data sets at {DATA}: set SMART_CAPTION_DATA to their folder")
     if item.get_closest_marker("needs_ros") and not (find_spec("rclpy") and find_spec("smart_caption_ros.msg")):

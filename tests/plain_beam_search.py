@@ -3,7 +3,6 @@
 The reference for :mod:`training.decoding.beam_search` and :mod:`export.trace`; the search shares no code with them.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,8 +10,6 @@ import torch
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import padded_logits
-from training.decoding.beam_search import Hypotheses
-from training.models.captioner import Captioner, Visual
 
 FORBIDDEN = (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id)
 
@@ -30,25 +27,25 @@ class Beam:
     """The beam before its last word, where this is one piece so far."""
 
     @property
-    def score(self) -> float:
+    def score(self):
         return sum(self.log_probabilities)
 
     @property
-    def ended(self) -> bool:
+    def ended(self):
         return bool(self.words) and self.words[-1] == Vocabulary.end_id
 
 
 def plain_beam_search(
-    model: Captioner,
-    visual: Visual,
-    beam_size: int,
-    max_words: int,
-    forbidden: tuple[int, ...] = FORBIDDEN,
-    guide: dict[int, tuple[float, int]] | None = None,
-    same: dict[int, int] | None = None,
-    penalty: float = 0.0,
-    continues: Collection[int] = (),
-) -> list[Beam]:
+    model,
+    visual,
+    beam_size,
+    max_words,
+    forbidden=FORBIDDEN,
+    guide=None,
+    same=None,
+    penalty=0.0,
+    continues=(),
+):
     """Search for the beams of one image (B = 1), best first by score + guidance; every beam is finished.
 
     ``guide`` has the bias and the group of words by their ids; the first word of a group counts. ``same`` has numbers
@@ -75,22 +72,14 @@ def plain_beam_search(
     return beams
 
 
-def assert_same_beams(found: Hypotheses, image: int, expected: list[Beam]) -> None:
+def assert_same_beams(found, image, expected):
     """Compare all beams of an image of a batch with those of a plain search."""
     for beam, reference in enumerate(expected):
         assert found.words[image, beam, : len(reference.words)].tolist() == reference.words
         assert found.scores[image, beam].item() == pytest.approx(reference.score, abs=1e-4)
 
 
-def _with_word(
-    beam: Beam,
-    word: int,
-    log_probability: float,
-    guide: tuple[float, int] | None,
-    number: int | None,
-    penalty: float,
-    continues: bool,
-) -> Beam:
+def _with_word(beam, word, log_probability, guide, number, penalty, continues):
     words, chosen = [*beam.words, word], [*beam.log_probabilities, log_probability]
     if continues:
         guided = beam.before or beam

@@ -1,10 +1,8 @@
 """Published captioners with random weights: models of transformers, tiny and of full size."""
 
 import functools
-from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import (
     BertConfig,
     BlipConfig,
@@ -12,7 +10,6 @@ from transformers import (
     GitConfig,
     GitForCausalLM,
     GPT2Config,
-    PreTrainedModel,
     VisionEncoderDecoderConfig,
     VisionEncoderDecoderModel,
     ViTConfig,
@@ -30,30 +27,30 @@ _TINY_VISION = {**_VISION, "image_size": FRAME, "patch_size": 16}
 _TINY_TEXT = {**_BERT, **SPECIAL, "vocab_size": WORDS, "max_position_embeddings": 40}
 
 
-def _git(**text: Any) -> GitForCausalLM:
+def _git(**text):
     tiny = GitConfig(vision_config=_TINY_VISION, **{**_TINY_TEXT, **text})
     return GitForCausalLM(tiny)
 
 
-def _blip() -> BlipForConditionalGeneration:
+def _blip():
     text = {**_TINY_TEXT, "eos_token_id": 2, "sep_token_id": SPECIAL["eos_token_id"]}
     return BlipForConditionalGeneration(BlipConfig(text_config=text, vision_config=_TINY_VISION))
 
 
-def _vision_encoder_decoder(decoder: Any, vision: Any) -> VisionEncoderDecoderModel:
+def _vision_encoder_decoder(decoder, vision):
     config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(ViTConfig(**vision), decoder)
     config.decoder_start_token_id = decoder.bos_token_id
     config.pad_token_id, config.eos_token_id = decoder.pad_token_id, decoder.eos_token_id
     return VisionEncoderDecoderModel(config=config)
 
 
-def _vit_gpt2() -> VisionEncoderDecoderModel:
+def _vit_gpt2():
     sizes = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 40, "vocab_size": WORDS}
     ends = dict.fromkeys(SPECIAL, 39)  # as published: one word pads, begins and ends
     return _vision_encoder_decoder(GPT2Config(**sizes, **ends), _TINY_VISION)
 
 
-def _full_vit(decoder: Any) -> VisionEncoderDecoderModel:
+def _full_vit(decoder):
     return _vision_encoder_decoder(decoder, {})
 
 
@@ -73,7 +70,7 @@ FULL_SIZE = {
 }
 
 
-def published(name: str, *, full_size: bool = False) -> PreTrainedModel:
+def published(name, *, full_size=False):
     """Build a model whose words depend on the image, with biases and norms that are not their defaults.
 
     Deterministic.
@@ -90,7 +87,7 @@ def published(name: str, *, full_size: bool = False) -> PreTrainedModel:
     return model
 
 
-def with_captions_that_end(model: PreTrainedModel) -> PreTrainedModel:
+def with_captions_that_end(model):
     """Make the end token likelier, where the projection to the words has a bias."""
     end = SPECIAL["eos_token_id"]
     for name, bias in model.named_parameters():
@@ -100,7 +97,7 @@ def with_captions_that_end(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
-def image_tokens(model: PreTrainedModel, pixels: Tensor) -> Tensor:
+def image_tokens(model, pixels):
     """Compute the visual tokens (B, N, width) that the decoder of a model sees; pixels are (B, 3, H, W) float32."""
     if isinstance(model, GitForCausalLM):
         return model.git.image_encoder(pixels).last_hidden_state
@@ -108,7 +105,7 @@ def image_tokens(model: PreTrainedModel, pixels: Tensor) -> Tensor:
     return vision(pixels).last_hidden_state
 
 
-def published_logits(model: PreTrainedModel, pixels: Tensor, words: Tensor) -> Tensor:
+def published_logits(model, pixels, words):
     """Compute the logits (B, T, V) that a model has after each of the words (B, T) of captions of its images."""
     if isinstance(model, GitForCausalLM):
         return model(input_ids=words, pixel_values=pixels).logits[:, -words.shape[1] :]

@@ -1,10 +1,6 @@
 """Folders of published captioners as transformers saves them, tiny: random weights, words and an image processor."""
 
 import json
-from pathlib import Path
-from typing import Any
-
-from transformers import PreTrainedModel
 
 from tests.published_captioners import FRAME, WORDS, published
 
@@ -14,7 +10,7 @@ FORMATS = {"git": "git", "blip": "blip", "vit-gpt2": "vision-encoder-decoder", "
 _PROCESSORS = {"git": "CLIPImageProcessor", "blip": "BlipImageProcessor"}
 
 
-def write_published(folder: Path, name: str, **saving: Any) -> PreTrainedModel:
+def write_published(folder, name, **saving):
     """Write a model of :mod:`tests.published_captioners` with all files that an import reads; ``saving``: options of
     ``save_pretrained``.
     """

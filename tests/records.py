@@ -1,7 +1,5 @@
 """Caption records for tests, without a model, and strategies for the parts of any record."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import strategies as st
@@ -46,7 +44,7 @@ poses = st.builds(Pose, texts, st.tuples(float32, float32, float32), st.tuples(f
 
 
 @st.composite
-def records(draw: st.DrawFn) -> CaptionRecord:
+def records(draw):
     reason, grounding = draw(groundings)
     return CaptionRecord(
         draw(captions),
@@ -66,7 +64,7 @@ def records(draw: st.DrawFn) -> CaptionRecord:
     )
 
 
-def nearly(one: object, other: object, tolerance: float) -> bool:
+def nearly(one, other, tolerance):
     """Whether two values are equal but for the last decimals of their numbers."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-6, abs_tol=tolerance) or (math.isnan(one) and math.isnan(other))

@@ -15,12 +15,12 @@ _LONG = ("tests/packaging/test_colcon.py", "tests/benchmarks/", "tests/training/
 """Begun early, so that no process works alone at the end."""
 
 
-def unit_of(nodeid: str) -> str:
+def unit_of(nodeid):
     """What one process runs whole: a file, or all files that share traced graphs."""
     return GRAPHS if nodeid.startswith(_SHARING_GRAPHS) else nodeid.partition("::")[0]
 
 
-def place_of(nodeid: str) -> int:
+def place_of(nodeid):
     """When a test is begun; those of one place keep their order."""
     if unit_of(nodeid) == GRAPHS:
         return 0
@@ -30,5 +30,5 @@ def place_of(nodeid: str) -> int:
 class WholeUnits(LoadScopeScheduling):
     """Gives each process a unit after the other, in the order of the collection."""
 
-    def _split_scope(self, nodeid: str) -> str:
+    def _split_scope(self, nodeid):
         return unit_of(nodeid)

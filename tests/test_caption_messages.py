@@ -1,7 +1,5 @@
 """Between records and messages nothing gets lost, and a stranger's numbers do no harm."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -28,7 +26,7 @@ RECORD = CaptionRecord.of(shade_caption(9, 64, 48), camera="left")
 
 
 @given(records())
-def test_a_record_comes_back_from_its_message(record: CaptionRecord) -> None:
+def test_a_record_comes_back_from_its_message(record):
     seconds, nanoseconds = divmod(record.stamp_ns or 0, 10**9)
     header = Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=record.frame_id)
     message = to_message(msg, record, header)
@@ -38,7 +36,7 @@ def test_a_record_comes_back_from_its_message(record: CaptionRecord) -> None:
     assert back.stamp_ns == record.stamp_ns
 
 
-def test_the_message_has_the_header_as_it_was_and_times_in_milliseconds() -> None:
+def test_the_message_has_the_header_as_it_was_and_times_in_milliseconds():
     message = to_message(msg, replace(RECORD, age_at_start_s=0.5, detection_wait_s=0.25, dropped=7), HEADER)
     assert message.header == HEADER
     assert (message.camera, message.format_version) == ("left", CaptionMessage.FORMAT_VERSION)
@@ -49,7 +47,7 @@ def test_the_message_has_the_header_as_it_was_and_times_in_milliseconds() -> Non
     assert from_message(message).age_s == pytest.approx(0.756)
 
 
-def test_an_image_that_was_not_captioned_says_why() -> None:
+def test_an_image_that_was_not_captioned_says_why():
     record = CaptionRecord.without_caption(CaptionStatus.STALE, "too old", camera="left")
     message = to_message(msg, record, Header())
     assert (message.status, message.status_message) == (CaptionMessage.STATUS_STALE, "too old")
@@ -60,7 +58,7 @@ def test_an_image_that_was_not_captioned_says_why() -> None:
     assert (back.status, back.stamp_ns, back.age_s, back.grounding) == (CaptionStatus.STALE, None, None, None)
 
 
-def test_a_message_of_a_stranger_becomes_a_record_that_is_whole() -> None:
+def test_a_message_of_a_stranger_becomes_a_record_that_is_whole():
     message = CaptionMessage(status=99, words=[CaptionWord(text="cup", box=BoundingBox(x1=math.nan))])
     message.nouns = [GroundedNoun(noun="cup", word_index=0, object_index=5), GroundedNoun(noun="dog", word_index=9)]
     message.coverage = Coverage(valid=True, reason=99, noun_coverage=math.nan, noun_support=math.inf)
@@ -80,7 +78,7 @@ def test_a_message_of_a_stranger_becomes_a_record_that_is_whole() -> None:
     ("kind", "prefix", "numbers"),
     [(CaptionMessage, "STATUS_", CAPTION_STATUSES), (Coverage, "REASON_", COVERAGE_REASONS)],
 )
-def test_every_status_and_reason_has_its_number(kind: type, prefix: str, numbers: dict[int, CaptionStatus]) -> None:
+def test_every_status_and_reason_has_its_number(kind, prefix, numbers):
     constants = {name: getattr(kind, name) for name in dir(kind) if name.startswith(prefix)}
     constants.pop("REASON_MESSAGE", None)
     assert {f"{prefix}{member.name}": number for number, member in numbers.items()} == constants

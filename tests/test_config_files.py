@@ -1,7 +1,5 @@
 """The files of `config/` are found, and the Fast DDS profile fits images."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -18,11 +16,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize("name", ["caption.yaml", "camera.yaml", "caption_log.yaml", FAST_DDS_PROFILE])
-def test_a_checkout_uses_its_own_files(name: str) -> None:
+def test_a_checkout_uses_its_own_files(name):
     assert config_file(name) == ROOT / "config" / name
 
 
-def test_an_installed_package_uses_the_files_of_its_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_uses_the_files_of_its_prefix(tmp_path, monkeypatch):
     prefix = tmp_path / "prefix"
     module = prefix / "lib" / "site-packages" / "smart_caption_ros" / "files.py"
     monkeypatch.setattr(files, "__file__", str(module))
@@ -38,7 +36,7 @@ def test_an_installed_package_uses_the_files_of_its_prefix(tmp_path: Path, monke
         config_file("other.yaml")
 
 
-def test_the_fast_dds_profile_has_room_for_whole_images_and_keeps_udp() -> None:
+def test_the_fast_dds_profile_has_room_for_whole_images_and_keeps_udp():
     root = ElementTree.parse(ROOT / "config" / FAST_DDS_PROFILE).getroot()
     space = {"": "http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles"}
     transports = {
@@ -58,7 +56,7 @@ def test_the_fast_dds_profile_has_room_for_whole_images_and_keeps_udp() -> None:
     assert used == {found.findtext("transport_id", namespaces=space) for found in transports.values()}
 
 
-def test_finding_a_file_loads_no_ros() -> None:
+def test_finding_a_file_loads_no_ros():
     code = (
         "import sys; from smart_caption_ros import files; files.config_file('caption.yaml'); "
         "assert 'rclpy' not in sys.modules"

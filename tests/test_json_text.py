@@ -1,7 +1,5 @@
 """JSON for strict readers."""
 
-from __future__ import annotations
-
 import json
 import math
 

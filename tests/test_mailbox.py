@@ -1,7 +1,5 @@
 """The newest item wins, and none disappears uncounted."""
 
-from __future__ import annotations
-
 import threading
 
 from hypothesis import given
@@ -10,19 +8,19 @@ from hypothesis import strategies as st
 from smart_caption_ros.mailbox import Mailbox
 
 
-def test_an_empty_mailbox_has_nothing_to_take() -> None:
+def test_an_empty_mailbox_has_nothing_to_take():
     assert Mailbox[int]().take() is None
 
 
-def test_the_newest_item_wins_and_the_others_are_counted() -> None:
-    mailbox: Mailbox[str] = Mailbox()
+def test_the_newest_item_wins_and_the_others_are_counted():
+    mailbox = Mailbox()
     assert [mailbox.put(item) for item in "abc"] == [True, False, False]
     assert mailbox.take() == ("c", 2)
     assert mailbox.take() is None
 
 
-def test_clearing_forgets_the_item_and_the_count() -> None:
-    mailbox: Mailbox[str] = Mailbox()
+def test_clearing_forgets_the_item_and_the_count():
+    mailbox = Mailbox()
     mailbox.put("a")
     mailbox.put("b")
     mailbox.clear()
@@ -32,10 +30,10 @@ def test_clearing_forgets_the_item_and_the_count() -> None:
 
 
 @given(st.lists(st.one_of(st.integers(), st.just("take"))))
-def test_every_item_is_taken_dropped_or_waiting_and_order_is_kept(actions: list[int | str]) -> None:
-    mailbox: Mailbox[int] = Mailbox()
-    put: list[int] = []
-    taken: list[int] = []
+def test_every_item_is_taken_dropped_or_waiting_and_order_is_kept(actions):
+    mailbox = Mailbox()
+    put = []
+    taken = []
     dropped = 0
     waiting = False
     for action in actions:
@@ -59,13 +57,13 @@ def test_every_item_is_taken_dropped_or_waiting_and_order_is_kept(actions: list[
     assert len(put) == len(taken) + dropped
 
 
-def test_nothing_is_lost_between_two_threads() -> None:
-    mailbox: Mailbox[int] = Mailbox()
+def test_nothing_is_lost_between_two_threads():
+    mailbox = Mailbox()
     items, announced = 20_000, threading.Semaphore(0)
-    taken: list[int] = []
+    taken = []
     dropped = 0
 
-    def produce() -> None:
+    def produce():
         for item in range(items):
             if mailbox.put(item):
                 announced.release()

@@ -1,11 +1,8 @@
 """The caption record: the status that a caption earns, and JSON that keeps all of it."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +17,7 @@ NOUN = GroundedNoun("shade", "shade", 0, None, 0.0)
 
 
 @given(records())
-def test_a_record_comes_back_from_its_json(record: CaptionRecord) -> None:
+def test_a_record_comes_back_from_its_json(record):
     values = json.loads(json_text(record.to_json()))
     back = CaptionRecord.from_json(values)
     assert nearly(back, replace(record, received_monotonic_s=back.received_monotonic_s), 0.051)
@@ -28,7 +25,7 @@ def test_a_record_comes_back_from_its_json(record: CaptionRecord) -> None:
     assert back.to_json() == values
 
 
-def test_numbers_that_are_not_finite_and_half_pairs_are_no_part_of_the_json() -> None:
+def test_numbers_that_are_not_finite_and_half_pairs_are_no_part_of_the_json():
     caption = shade_caption(9, 64, 48)
     word = replace(caption.words[0], log_probability=-math.inf, box_xyxy=(math.nan,) * 4)
     caption = replace(caption, words=(word,), score=math.nan, confidence=math.inf)
@@ -56,7 +53,7 @@ def test_numbers_that_are_not_finite_and_half_pairs_are_no_part_of_the_json() ->
         {"image_size": []},
     ],
 )
-def test_json_that_is_no_record_is_refused(change: dict[str, Any]) -> None:
+def test_json_that_is_no_record_is_refused(change):
     with pytest.raises(ValueError, match=r"."):
         CaptionRecord.from_json({**CaptionRecord.of(shade_caption(9, 64, 48)).to_json(), **change})
 
@@ -71,9 +68,7 @@ def test_json_that_is_no_record_is_refused(change: dict[str, Any]) -> None:
         ({"shows_detail": False}, 0.0, CaptionStatus.LOW_CONFIDENCE, "no detail"),
     ],
 )
-def test_the_status_follows_confidence_and_detail(
-    changes: dict[str, Any], min_confidence: float, status: CaptionStatus, sentence: str
-) -> None:
+def test_the_status_follows_confidence_and_detail(changes, min_confidence, status, sentence):
     record = CaptionRecord.of(replace(shade_caption(9, 64, 48), **changes), min_confidence=min_confidence)
     assert record.status is status
     assert sentence in record.status_message
@@ -82,7 +77,7 @@ def test_the_status_follows_confidence_and_detail(
 @pytest.mark.parametrize(
     ("shade", "status"), [(UNSURE, CaptionStatus.LOW_CONFIDENCE), (NOTHING_TO_SAY, CaptionStatus.NOTHING_FOUND)]
 )
-def test_a_caption_that_says_nothing_has_that_status(shade: int, status: CaptionStatus) -> None:
+def test_a_caption_that_says_nothing_has_that_status(shade, status):
     assert CaptionRecord.of(shade_caption(shade, 64, 48), min_confidence=0.5).status is status
 
 
@@ -96,9 +91,7 @@ def test_a_caption_that_says_nothing_has_that_status(shade: int, status: Caption
         (Grounding((NOUN,), 0.5, 0.0, ("cup",), (), (), 0.0), True, CoverageReason.NONE, NounState.UNSUPPORTED),
     ],
 )
-def test_a_record_says_why_coverage_was_not_measured(
-    grounding: Grounding | None, has_detector: bool, reason: CoverageReason, state: NounState
-) -> None:
+def test_a_record_says_why_coverage_was_not_measured(grounding, has_detector, reason, state):
     record = CaptionRecord.of(shade_caption(9, 64, 48), grounding, has_detector=has_detector)
     assert record.coverage_reason is reason
     assert bool(record.coverage_message) == (reason is not CoverageReason.NONE)
@@ -110,9 +103,7 @@ def test_a_record_says_why_coverage_was_not_measured(
     ("stamp_s", "is_a_time_of_day"),
     [(1_790_000_000, True), (1_790_000_100, True), (None, False), (12, False), (1_790_100_000, False)],
 )
-def test_a_stamp_that_is_no_time_of_day_gives_way_to_the_time_of_reception(
-    stamp_s: int | None, is_a_time_of_day: bool
-) -> None:
+def test_a_stamp_that_is_no_time_of_day_gives_way_to_the_time_of_reception(stamp_s, is_a_time_of_day):
     stamp_ns = None if stamp_s is None else stamp_s * 10**9
     record = CaptionRecord.of(shade_caption(9, 64, 48), stamp_ns=stamp_ns, received_s=1.79e9)
     assert record.time_ns == (stamp_ns if is_a_time_of_day else 1_790_000_000 * 10**9)

@@ -1,7 +1,5 @@
 """Signals are noted, not thrown."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

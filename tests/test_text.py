@@ -1,7 +1,5 @@
 """Text from outside cannot move a cursor, leave its line or fill a screen."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,9 +1,5 @@
 """Published backbones in a tiny size and with random weights, in files as their authors publish them."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
-
 import timm
 import torch
 import transformers
@@ -18,40 +14,40 @@ _TEXT = {
 }  # fmt: skip
 
 
-def _clip() -> Any:
+def _clip():
     return transformers.CLIPModel(transformers.CLIPConfig(text_config=_TEXT, vision_config=_CLIP))
 
 
-def _siglip() -> Any:
+def _siglip():
     return transformers.SiglipVisionModel(transformers.SiglipVisionConfig(**_CLIP))
 
 
-def _dinov2(**registers: int) -> Any:
+def _dinov2(**registers):
     config = {**_TOWER, "patch_size": 8, "image_size": 48, **registers}  # published for larger frames than it is given
     kind = "Dinov2WithRegisters" if registers else "Dinov2"
     return getattr(transformers, f"{kind}Model")(getattr(transformers, f"{kind}Config")(**config))
 
 
-def _vit() -> Any:
+def _vit():
     return transformers.ViTModel(transformers.ViTConfig(**_CLIP))
 
 
-def _blip() -> Any:
+def _blip():
     config = transformers.BlipConfig(text_config={**_TEXT, "encoder_hidden_size": 16}, vision_config=_CLIP)
     return transformers.BlipForConditionalGeneration(config)
 
 
-def _git() -> Any:
+def _git():
     return transformers.GitForCausalLM(transformers.GitConfig(**_TEXT, vision_config=_CLIP))
 
 
-def _vit_gpt2() -> Any:
+def _vit_gpt2():
     words = {"n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 20, "bos_token_id": 1, "eos_token_id": 2}
     decoder = transformers.GPT2LMHeadModel(transformers.GPT2Config(**words, add_cross_attention=True))
     return transformers.VisionEncoderDecoderModel(encoder=_vit(), decoder=decoder)
 
 
-_OF_TRANSFORMERS: Mapping[str, tuple[Callable[[], Any], str, Mapping[str, Any]]] = {
+_OF_TRANSFORMERS = {
     "clip": (_clip, "CLIPImageProcessor", _CROPPED),
     "siglip": (_siglip, "SiglipImageProcessor", _SQUASHED),
     "dinov2": (_dinov2, "BitImageProcessor", _CROPPED),
@@ -61,7 +57,7 @@ _OF_TRANSFORMERS: Mapping[str, tuple[Callable[[], Any], str, Mapping[str, Any]]]
     "git": (_git, "CLIPImageProcessor", _CROPPED),
     "vit_gpt2": (_vit_gpt2, "ViTImageProcessor", _SQUASHED),
 }
-_OF_TIMM: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_OF_TIMM = {
     "timm_vit": (
         "vit_base_patch32_clip_224",
         {"img_size": (32, 48), "patch_size": 16, "embed_dim": 16, "depth": 2, "num_heads": 2},
@@ -71,7 +67,7 @@ _OF_TIMM: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 NAMES = (*_OF_TRANSFORMERS, *_OF_TIMM)
 
 
-def save_backbone(name: str, folder: Path) -> str:
+def save_backbone(name, folder):
     """Write one of :data:`NAMES` to a folder; return what an experiment calls it."""
     torch.manual_seed(0)
     if name in _OF_TRANSFORMERS:

@@ -14,7 +14,7 @@ Traced = tuple[Captioner, TracedCaptioner]
 
 
 @functools.cache
-def tiny_traced(family: str, search: Search = Search(BEAMS)) -> Traced:  # noqa: B008 - frozen
+def tiny_traced(family, search=Search(BEAMS)):  # noqa: B008 - frozen
     """A captioner of :func:`tests.tiny_model.tiny_captioner` and its graphs; do not change them.
 
     Its weights are rounded to what 16 bits hold, as those of an exported captioner are.

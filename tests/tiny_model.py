@@ -2,7 +2,6 @@
 
 import copy
 import functools
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +11,8 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
-from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
+from training.models.captioner import PADDING_ID, HookContext, Visual
 from training.models.smart import Smart, SmartConfig
-from training.vision.backbone import Backbone
 from training.vision.inverted_residuals import MobileNetV2
 from training.vision.side_by_side import side_by_side
 
@@ -22,7 +20,7 @@ MAX_WORDS = 12
 
 TINY_TRANSFORMER = {"d_model": 32, "heads": 4, "d_ff": 64, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
 TINY_TEXT_DECODER = {"d_model": 32, "heads": 4, "d_ff": 64, "layers": 2, "dropout": 0.0, "max_length": 54}
-TINY_SIZES: dict[str, dict[str, Any]] = {
+TINY_SIZES = {
     "blip": {**TINY_TEXT_DECODER, "layers": 3, "prompt": [1, 7, 9]},
     "ensemble": {
         "members": [
@@ -68,14 +66,14 @@ TINY_SIZES: dict[str, dict[str, Any]] = {
 TOKEN_WIDTH = 24
 
 
-def tiny_captioner(family: str) -> Captioner:
+def tiny_captioner(family):
     """Build a captioner of 30 words that has learned a few random captions, so that captions differ between images and
     beams end at different steps. Deterministic."""
     return copy.deepcopy(_tiny_captioner(family))
 
 
 @functools.cache
-def _tiny_captioner(family: str) -> Captioner:
+def _tiny_captioner(family):
     torch.manual_seed(0)
     kind = FAMILIES[family]
     captioner = kind(kind.Config(vocabulary_size=30, token_width=TOKEN_WIDTH, **TINY_SIZES.get(family, {})))
@@ -91,12 +89,12 @@ def _tiny_captioner(family: str) -> Captioner:
     return captioner.eval()
 
 
-def padded_logits(captioner: Captioner, visual: Visual, words: torch.Tensor) -> torch.Tensor:
+def padded_logits(captioner, visual, words):
     """Logits (B, G, T, V) of padded captions (B, G, T); position t predicts word t + 1."""
     return captioner.decode_captions(words, captioner.encode(visual))
 
 
-def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> Visual:
+def tiny_visual(batch, tokens, seed, *, ragged=False):
     """Random tokens with boxes; if ragged, each image has another number of them, the first all.
 
     Boxes of padding are zeros, as in a batch of stored features.
@@ -113,7 +111,7 @@ def tiny_visual(batch: int, tokens: int, seed: int, *, ragged: bool = False) -> 
     )
 
 
-def tiny_captions(batch: int, group: int, seed: int) -> torch.Tensor:
+def tiny_captions(batch, group, seed):
     """Random captions of one to eight words, (batch, group, 11) int64, with begin and end tokens and padding."""
     random = torch.Generator().manual_seed(seed)
     words = torch.randint(4, 30, (batch, group, 11), generator=random)
@@ -124,11 +122,11 @@ def tiny_captions(batch: int, group: int, seed: int) -> torch.Tensor:
     return words.masked_fill(places > ends, PADDING_ID)
 
 
-def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, **changes: float) -> Smart:
+def tiny_smart(token_width=24, vocabulary_size=60, seed=0, **changes):
     """Build a SMArT with random weights whose captions end at different lengths."""
     torch.manual_seed(seed)
     options = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 5, **changes}
-    model = Smart(SmartConfig(vocabulary_size=vocabulary_size, token_width=token_width, **options))  # type: ignore[arg-type]
+    model = Smart(SmartConfig(vocabulary_size=vocabulary_size, token_width=token_width, **options))
     with torch.no_grad():
         # A word influences the next one, and beams end at different steps.
         model.word_embedding.weight *= 8
@@ -140,9 +138,7 @@ def tiny_smart(token_width: int = 24, vocabulary_size: int = 60, seed: int = 0, 
 VOCABULARY = tuple(f"w{index}" for index in range(4, 60))
 
 
-def tiny_trained(
-    seed: int = 0, class_names: tuple[str, ...] = (), vocabulary: tuple[str, ...] = VOCABULARY
-) -> TrainedCaptioner:
+def tiny_trained(seed=0, class_names=(), vocabulary=VOCABULARY):
     """Build a backbone of full size and a tiny captioner with random weights.
 
     With class names the backbone has a detector, which detects many objects with high scores.
@@ -152,7 +148,7 @@ def tiny_trained(
     with torch.no_grad():
         for convolution in mobilenet.convolutions():
             torch.nn.init.kaiming_normal_(convolution.weight)
-    backbone: Backbone = mobilenet
+    backbone = mobilenet
     if class_names:
         backbone = side_by_side([mobilenet], class_names).eval()
         with torch.no_grad():

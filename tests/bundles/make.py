@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from smart_caption_ros.captioning.bundle import FORMAT_VERSION, VISION_GRAPH, write_manifest
@@ -31,7 +30,7 @@ MAX_WORDS = 6
 WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
 
 
-def main() -> None:
+def main():
     with tempfile.TemporaryDirectory() as temporary:
         for name, options in (("tiny", ["--no-guide"]), ("detecting", ["--no-static"])):
             work = Path(temporary) / name
@@ -43,7 +42,7 @@ def main() -> None:
             subprocess.run(list(map(str, command)), check=True)
 
 
-def save_checkpoint(path: Path, lender: Path) -> None:
+def save_checkpoint(path, lender):
     """Save a random captioner of the tokens that the bundle ``lender`` makes."""
     captioner = tiny_smart(TOKEN_WIDTH, len(WORDS), seed=4, d_ff=32, encoder_layers=1, decoder_layers=1, max_length=9)
     source = {"made_by": VISION_GRAPH_TOKENS, "bundle": "lender", "vision_sha256": sha256_of(lender / VISION_GRAPH)}
@@ -55,7 +54,7 @@ def save_checkpoint(path: Path, lender: Path) -> None:
     TrainedCaptioner("smart", captioner, None, Vocabulary(WORDS), record, Search(max_words=MAX_WORDS)).save(path)
 
 
-def write_lender(folder: Path, detects: bool) -> Path:
+def write_lender(folder, detects):
     """Write a bundle without a captioner, whose vision graph the captioner takes over."""
     folder.mkdir(parents=True)
     path = folder / VISION_GRAPH
@@ -79,7 +78,7 @@ def write_lender(folder: Path, detects: bool) -> Path:
     return folder
 
 
-def vision_graph(detects: bool) -> onnx.ModelProto:
+def vision_graph(detects):
     """``image_bgr`` (B, 224, 224, 3) uint8 -> ``tokens`` (B, 49, 8), and objects where ``detects``.
 
     ``boxes`` (B, 49, 4) are the cells of the grid, twice as large: those of neighbours overlap, those at the edge reach
@@ -96,7 +95,7 @@ def vision_graph(detects: bool) -> onnx.ModelProto:
         helper.make_node("MatMul", ["centred", "to_tokens"], ["projected"]),
         helper.make_node("Sigmoid", ["projected"], ["tokens"]),
     ]
-    constants: dict[str, NDArray[np.generic]] = {
+    constants = {
         "cells_shape": np.array([0, GRID, cell, GRID, cell, 3], np.int64),
         "pixel_axes": np.array([2, 4], np.int64),
         "rows_shape": np.array([0, GRID * GRID, 3], np.int64),

@@ -2,9 +2,7 @@
 
 import codecs
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,13 +11,13 @@ from smart_caption_ros.captioning.bundle import FORMAT_VERSION
 from tests.engines.small_graphs import list_file
 
 
-def change_manifest(bundle: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def change_manifest(bundle, change):
     manifest = json.loads((bundle / "manifest.json").read_text())
     change(manifest)
     (bundle / "manifest.json").write_text(json.dumps(manifest))
 
 
-def refusal(bundle: Path) -> str:
+def refusal(bundle):
     with pytest.raises(BundleError) as caught:
         Bundle.load(bundle)
     sentence = str(caught.value)
@@ -27,7 +25,7 @@ def refusal(bundle: Path) -> str:
     return sentence
 
 
-def test_a_good_bundle_is_read(tiny_bundle: Path) -> None:
+def test_a_good_bundle_is_read(tiny_bundle):
     bundle = Bundle.load(tiny_bundle)
     assert bundle.name == "tiny"
     assert bundle.grid == (7, 7)
@@ -36,26 +34,26 @@ def test_a_good_bundle_is_read(tiny_bundle: Path) -> None:
     assert len(bundle.vocabulary) == 60
 
 
-def test_what_is_no_folder_with_a_manifest_is_no_bundle(tmp_path: Path, tiny_bundle: Path) -> None:
+def test_what_is_no_folder_with_a_manifest_is_no_bundle(tmp_path, tiny_bundle):
     assert "no such bundle" in refusal(tmp_path / "absent")
     assert "is a file" in refusal(tiny_bundle / "vision.onnx")
     assert "has no manifest.json" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"{", b"", b"\x00", b"[1, 2]", b'"bundle"', b"\xff\xfe{\x00"])
-def test_a_manifest_that_is_no_json_object_is_refused(bundle_copy: Path, content: bytes) -> None:
+def test_a_manifest_that_is_no_json_object_is_refused(bundle_copy, content):
     (bundle_copy / "manifest.json").write_bytes(content)
     assert "manifest.json" in refusal(bundle_copy)
 
 
-def test_a_byte_order_mark_before_the_manifest_is_left_out(bundle_copy: Path) -> None:
+def test_a_byte_order_mark_before_the_manifest_is_left_out(bundle_copy):
     path = bundle_copy / "manifest.json"
     path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
     assert Bundle.load(bundle_copy).name == "tiny"
 
 
 @pytest.mark.parametrize(("version", "remedy"), [(FORMAT_VERSION + 1, "is newer: update"), (5, "is older: export")])
-def test_another_format_is_refused_with_what_to_do(bundle_copy: Path, version: int, remedy: str) -> None:
+def test_another_format_is_refused_with_what_to_do(bundle_copy, version, remedy):
     change_manifest(bundle_copy, lambda manifest: manifest.update(format_version=version))
     assert f"format {version} {remedy}" in refusal(bundle_copy)
 
@@ -69,8 +67,8 @@ REQUIRED = (
 
 @pytest.mark.parametrize("key", REQUIRED)
 @pytest.mark.parametrize("value", ["absent", None, -1, [1.5]])
-def test_a_missing_or_wrong_value_is_named(bundle_copy: Path, key: str, value: object) -> None:
-    def spoil(manifest: dict[str, Any]) -> None:
+def test_a_missing_or_wrong_value_is_named(bundle_copy, key, value):
+    def spoil(manifest):
         *parents, last = key.split(".")
         for parent in parents:
             manifest = manifest[parent]
@@ -82,7 +80,7 @@ def test_a_missing_or_wrong_value_is_named(bundle_copy: Path, key: str, value: o
     assert key.replace("decoding.", "decoding: " if value != "absent" else "decoding.") in refusal(bundle_copy)
 
 
-def flip_a_bit(path: Path) -> None:
+def flip_a_bit(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -97,35 +95,35 @@ def flip_a_bit(path: Path) -> None:
         (flip_a_bit, "{} was changed after export (its sha256 differs)"),
     ],
 )
-def test_a_damaged_file_is_named(bundle_copy: Path, name: str, change: Callable[[Path], object], words: str) -> None:
+def test_a_damaged_file_is_named(bundle_copy, name, change, words):
     change(bundle_copy / name)
     assert words.format(name) in refusal(bundle_copy)
 
 
 @pytest.mark.parametrize("name", ["vision.onnx", "captioner.weights", "vocabulary.txt"])
-def test_a_file_that_the_manifest_does_not_list_is_not_trusted(bundle_copy: Path, name: str) -> None:
+def test_a_file_that_the_manifest_does_not_list_is_not_trusted(bundle_copy, name):
     change_manifest(bundle_copy, lambda manifest: manifest["files"].pop(name))
     assert f"does not list {name}" in refusal(bundle_copy)
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b", "..", "manifest.json"])
-def test_a_manifest_cannot_point_outside_its_folder(bundle_copy: Path, name: str) -> None:
+def test_a_manifest_cannot_point_outside_its_folder(bundle_copy, name):
     change_manifest(bundle_copy, lambda manifest: manifest["files"].update({name: {"bytes": 1, "sha256": ""}}))
     assert "no plain file name" in refusal(bundle_copy)
 
 
-def test_a_file_without_digest_is_not_trusted(bundle_copy: Path) -> None:
+def test_a_file_without_digest_is_not_trusted(bundle_copy):
     change_manifest(bundle_copy, lambda manifest: manifest["files"]["vision.onnx"].pop("sha256"))
     assert "sha256 of vision.onnx" in refusal(bundle_copy)
 
 
-def test_a_malformed_vocabulary_is_refused(bundle_copy: Path) -> None:
+def test_a_malformed_vocabulary_is_refused(bundle_copy):
     (bundle_copy / "vocabulary.txt").write_text("a\nb\n")
     list_file(bundle_copy, "vocabulary.txt")
     assert "vocabulary.txt is malformed" in refusal(bundle_copy)
 
 
-def test_the_default_bundle_is_complete_and_states_its_training_data_and_scores() -> None:
+def test_the_default_bundle_is_complete_and_states_its_training_data_and_scores():
     bundle = Bundle.load()
     assert bundle.path == default_bundle_path()
     assert all(source["terms"] for source in bundle.manifest["trained_on"])
@@ -133,7 +131,7 @@ def test_the_default_bundle_is_complete_and_states_its_training_data_and_scores(
     assert bundle.can_be_guided
 
 
-def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: Path) -> None:
+def test_a_bundle_may_carry_a_detector(bundle_with_detector, tiny_bundle):
     bundle = Bundle.load(bundle_with_detector)
     assert bundle.detector is not None
     assert (bundle.detector.layout, bundle.detector.minimum_score) == ("yolox", 0.75)
@@ -169,8 +167,6 @@ def test_a_bundle_may_carry_a_detector(bundle_with_detector: Path, tiny_bundle: 
         ),
     ],
 )
-def test_a_manifest_that_describes_its_detector_wrongly_is_refused(
-    bundle_with_detector: Path, change: Callable[[dict[str, Any]], object], words: str
-) -> None:
+def test_a_manifest_that_describes_its_detector_wrongly_is_refused(bundle_with_detector, change, words):
     change_manifest(bundle_with_detector, change)
     assert words in refusal(bundle_with_detector)

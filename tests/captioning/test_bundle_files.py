@@ -2,8 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -19,7 +17,7 @@ from tests.frames import blobs
 ENGINE = "onnxruntime-cpu"
 
 
-def hard_link(source: Path, target: Path) -> None:
+def hard_link(source, target):
     """Install a file as `uv pip install` does: a hard link to its cache."""
     shutil.copy(source, target)
     os.link(target, target.with_name(f"{target.name}.cached"))
@@ -27,9 +25,7 @@ def hard_link(source: Path, target: Path) -> None:
 
 @pytest.mark.parametrize("link", [hard_link, lambda source, target: target.symlink_to(source)])
 @pytest.mark.parametrize("graph", [CAPTIONER_GRAPH, STATIC_GRAPH])
-def test_a_bundle_of_links_captions_like_one_of_files(
-    link: Callable[[Path, Path], None], graph: str, tiny_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_of_links_captions_like_one_of_files(link, graph, tiny_bundle, tmp_path):
     for file in tiny_bundle.iterdir():
         link(file, tmp_path / file.name)
     engine = create_engine(ENGINE)
@@ -38,7 +34,7 @@ def test_a_bundle_of_links_captions_like_one_of_files(
 
 
 @pytest.mark.parametrize("change", ["truncated", "overwritten", "removed"])
-def test_a_bundle_that_changes_under_a_captioner_changes_nothing(change: str, bundle_copy: Path) -> None:
+def test_a_bundle_that_changes_under_a_captioner_changes_nothing(change, bundle_copy):
     captioner = Captioner.from_bundle(bundle_copy, engine=ENGINE)
     before = captioner.caption(blobs(1))
     for file in bundle_copy.iterdir():
@@ -54,30 +50,30 @@ def test_a_bundle_that_changes_under_a_captioner_changes_nothing(change: str, bu
 
 
 @pytest.mark.parametrize("name", [VISION_GRAPH, CAPTIONER_GRAPH, WEIGHTS])
-def test_a_file_that_changes_between_checking_and_loading_is_refused(name: str, bundle_copy: Path) -> None:
+def test_a_file_that_changes_between_checking_and_loading_is_refused(name, bundle_copy):
     bundle = Bundle.load(bundle_copy)
     (bundle_copy / name).write_bytes((bundle_copy / name).read_bytes()[::-1])
     with pytest.raises(BundleError, match=f"{name} was changed after the bundle was opened"):
         Captioner(bundle, create_engine(ENGINE))
 
 
-def outside(location: str) -> TensorProto:
+def outside(location):
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="offset", value="0")
     tensor.external_data.add(key="location", value=location)
     return tensor
 
 
-def in_initializer(tensor: TensorProto) -> onnx.GraphProto:
+def in_initializer(tensor):
     return helper.make_graph([], "g", [], [], initializer=[tensor])
 
 
-def in_loop(tensor: TensorProto) -> onnx.GraphProto:
+def in_loop(tensor):
     body = helper.make_graph([helper.make_node("Constant", [], ["w"], value=tensor)], "g", [], [])
     return helper.make_graph([helper.make_node("Loop", [], [], body=body)], "g", [], [])
 
 
-def in_sparse(tensor: TensorProto) -> onnx.GraphProto:
+def in_sparse(tensor):
     graph = helper.make_graph([], "g", [], [])
     graph.sparse_initializer.add().values.CopyFrom(tensor)
     return graph
@@ -87,13 +83,7 @@ def in_sparse(tensor: TensorProto) -> onnx.GraphProto:
 @pytest.mark.parametrize("location", ["../../../etc/passwd", "/etc/passwd", "captioner.weights", ""])
 @pytest.mark.parametrize("length", [b"\x08", b"\x88\x00"])  # 8, as protocol buffers may write it
 @pytest.mark.parametrize("name", [CAPTIONER_GRAPH, WEIGHTS])
-def test_a_graph_that_reads_another_file_is_refused(
-    place: Callable[[TensorProto], onnx.GraphProto],
-    location: str,
-    length: bytes,
-    name: str,
-    bundle_copy: Path,
-) -> None:
+def test_a_graph_that_reads_another_file_is_refused(place, location, length, name, bundle_copy):
     model = helper.make_model(place(outside(location))).SerializeToString()
     (bundle_copy / name).write_bytes(model.replace(b"\x08location", length + b"location"))
     list_file(bundle_copy, name)
@@ -102,7 +92,7 @@ def test_a_graph_that_reads_another_file_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_both_forms_take_their_weights_from_one_file(tiny_bundle: Path) -> None:
+def test_both_forms_take_their_weights_from_one_file(tiny_bundle):
     bundle = Bundle.load(tiny_bundle)
     for name in (CAPTIONER_GRAPH, STATIC_GRAPH):
         whole = onnx.load_model_from_string(bundle.read_graph(name))

@@ -12,9 +12,7 @@ from smart_caption_ros.captioning.calibration import FEATURES, Calibration, capt
     ("word_biases", "supported", "contradicted"),
     [([0.0, 1.5, 0.0, 0.5], 0.5, 0.0), ([0.0, 1.5, -0.25, -0.75], 0.0, 0.75), ([0.0, 0.0], 0.0, 0.0), ([], 0.0, 0.0)],
 )
-def test_the_word_that_objects_support_least_counts(
-    word_biases: list[float], supported: float, contradicted: float
-) -> None:
+def test_the_word_that_objects_support_least_counts(word_biases, supported, contradicted):
     features = caption_features(-0.5, np.array(word_biases, np.float32), 9.0)
     assert tuple(features) == FEATURES
     assert features == {
@@ -22,7 +20,7 @@ def test_the_word_that_objects_support_least_counts(
     }  # fmt: skip
 
 
-def test_missing_weights_are_0_and_extreme_features_give_0_and_1() -> None:
+def test_missing_weights_are_0_and_extreme_features_give_0_and_1():
     calibration = Calibration.from_json({"bias": 1, "weights": {"confidence": 2.0}})
     features = dict.fromkeys(FEATURES, 0.0)
     assert calibration(features) == pytest.approx(1 / (1 + math.exp(-1)))
@@ -42,6 +40,6 @@ def test_missing_weights_are_0_and_extreme_features_give_0_and_1() -> None:
         {"bias": 0.0, "weights": {"detail": "1"}},
     ],
 )
-def test_a_table_without_its_numbers_is_refused(document: object) -> None:
+def test_a_table_without_its_numbers_is_refused(document):
     with pytest.raises(ValueError, match="must have a number bias and an object of numbers weights"):
         Calibration.from_json(document)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -18,15 +17,13 @@ from tests.frames import blobs
 
 
 @pytest.fixture(scope="module")
-def captioner(tiny_bundle: Path) -> Captioner:
+def captioner(tiny_bundle):
     return Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
 
 
 @given(height=st.integers(1, 300), width=st.integers(1, 300), seed=st.integers(0, 9))
 @settings(max_examples=20)
-def test_a_frame_of_any_size_gets_a_caption_whose_evidence_lies_in_the_frame(
-    captioner: Captioner, height: int, width: int, seed: int
-) -> None:
+def test_a_frame_of_any_size_gets_a_caption_whose_evidence_lies_in_the_frame(captioner, height, width, seed):
     caption = captioner.caption(blobs(seed, height, width))
     assert caption.image_size == (width, height)
     for word in caption.words:
@@ -37,7 +34,7 @@ def test_a_frame_of_any_size_gets_a_caption_whose_evidence_lies_in_the_frame(
     assert caption.text.split() == [word.text for word in caption.words]
 
 
-def test_the_score_is_the_sum_over_words_and_end_and_confidence_their_geometric_mean(captioner: Captioner) -> None:
+def test_the_score_is_the_sum_over_words_and_end_and_confidence_their_geometric_mean(captioner):
     caption = captioner.caption(blobs(1))
     spoken = sum(word.log_probability for word in caption.words)
     assert caption.score <= spoken + 1e-5  # the end token can only take away
@@ -46,7 +43,7 @@ def test_the_score_is_the_sum_over_words_and_end_and_confidence_their_geometric_
     assert 0 <= caption.confidence <= 1
 
 
-def test_alternatives_are_other_finished_captions_best_first(captioner: Captioner) -> None:
+def test_alternatives_are_other_finished_captions_best_first(captioner):
     found = [captioner.caption(blobs(seed)) for seed in range(8)]
     assert any(caption.alternatives for caption in found)
     for caption in found:
@@ -56,7 +53,7 @@ def test_alternatives_are_other_finished_captions_best_first(captioner: Captione
         assert len(set(texts)) == len(texts)
 
 
-def test_a_batch_gives_the_sentences_that_single_frames_give(captioner: Captioner) -> None:
+def test_a_batch_gives_the_sentences_that_single_frames_give(captioner):
     images = [blobs(seed, 100 + 40 * seed, 300) for seed in range(4)]
     assert captioner.caption_batch(images) == [captioner.caption(image).text for image in images]
 
@@ -72,18 +69,18 @@ def test_a_batch_gives_the_sentences_that_single_frames_give(captioner: Captione
         None,
     ],
 )
-def test_an_argument_that_is_no_frame_is_refused(captioner: Captioner, frame: object) -> None:
+def test_an_argument_that_is_no_frame_is_refused(captioner, frame):
     with pytest.raises(ValueError, match="a frame must be"):
-        captioner.caption(frame)  # type: ignore[arg-type]
+        captioner.caption(frame)
 
 
-def test_times_add_up(captioner: Captioner) -> None:
+def test_times_add_up(captioner):
     timing = captioner.caption(blobs(0)).timing
     assert timing.total_s == pytest.approx(timing.preprocess_s + timing.vision_s + timing.decode_s)
     assert 1 <= timing.steps <= captioner.bundle.search.max_words
 
 
-def test_graphs_that_were_swapped_are_refused_before_the_first_frame(bundle_copy: Path) -> None:
+def test_graphs_that_were_swapped_are_refused_before_the_first_frame(bundle_copy):
     vision, captioner = bundle_copy / "vision.onnx", bundle_copy / "captioner.onnx"
     content = vision.read_bytes()
     vision.write_bytes(captioner.read_bytes())
@@ -94,7 +91,7 @@ def test_graphs_that_were_swapped_are_refused_before_the_first_frame(bundle_copy
         Captioner.from_bundle(bundle_copy)
 
 
-def test_captioning_imports_neither_torch_nor_ros(tiny_bundle: Path) -> None:
+def test_captioning_imports_neither_torch_nor_ros(tiny_bundle):
     code = (
         "import sys, numpy\n"
         "from smart_caption_ros.captioning import Captioner\n"
@@ -104,7 +101,7 @@ def test_captioning_imports_neither_torch_nor_ros(tiny_bundle: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tiny_bundle)], check=True)
 
 
-def test_the_default_bundle_names_the_person_in_a_photograph() -> None:
+def test_the_default_bundle_names_the_person_in_a_photograph():
     captioner = Captioner.from_bundle()
     data = pytest.importorskip("skimage.data", reason="needs scikit-image's photographs: the demo extra")
     caption = captioner.caption(cv2.cvtColor(data.astronaut(), cv2.COLOR_RGB2BGR))
@@ -113,9 +110,7 @@ def test_the_default_bundle_names_the_person_in_a_photograph() -> None:
     assert not captioner.caption(np.full((480, 640, 3), 180, np.uint8)).shows_detail
 
 
-def test_captions_of_a_bundle_with_a_detector_have_the_detected_objects(
-    bundle_with_detector: Path, captioner: Captioner
-) -> None:
+def test_captions_of_a_bundle_with_a_detector_have_the_detected_objects(bundle_with_detector, captioner):
     with_detector = Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu", threads=1)
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)))
     caption = with_detector.caption(frame)
@@ -129,9 +124,7 @@ def test_captions_of_a_bundle_with_a_detector_have_the_detected_objects(
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_the_minimum_score_applies_to_the_bundles_and_to_a_given_detector(
-    bundle_with_detector: Path, tmp_path: Path, given: bool
-) -> None:
+def test_the_minimum_score_applies_to_the_bundles_and_to_a_given_detector(bundle_with_detector, tmp_path, given):
     detector = write_yolox(tmp_path / "given.onnx") if given else None
     captioner = Captioner.from_bundle(
         bundle_with_detector, engine="onnxruntime-cpu", threads=1, detector=detector, minimum_score=0.9
@@ -140,7 +133,7 @@ def test_the_minimum_score_applies_to_the_bundles_and_to_a_given_detector(
     assert captioner.detector.minimum_score == 0.9
 
 
-def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_with_detector: Path) -> None:
+def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_with_detector):
     manifest = json.loads((bundle_with_detector / "manifest.json").read_text())
     manifest["detector"]["layout"] = "boxes-scores-labels"
     (bundle_with_detector / "manifest.json").write_text(json.dumps(manifest))
@@ -148,9 +141,7 @@ def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_w
         Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu")
 
 
-def test_pieces_of_words_become_words_with_the_sum_of_their_log_probabilities(
-    captioner: Captioner, bundle_copy: Path
-) -> None:
+def test_pieces_of_words_become_words_with_the_sum_of_their_log_probabilities(captioner, bundle_copy):
     path = bundle_copy / "vocabulary.txt"
     words = path.read_text().split()
     pieces = [word if index < 4 or index % 3 else f"##{word}" for index, word in enumerate(words)]

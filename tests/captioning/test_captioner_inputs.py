@@ -1,8 +1,6 @@
 """A captioner graph receives the inputs that the manifest names, and is refused where it has others."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -13,7 +11,7 @@ from smart_caption_ros.captioning import Bundle, BundleError, Captioner
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISUAL_INPUTS
 from tests.engines.small_graphs import list_file
 
-SHAPES: dict[str, tuple[int, list[int | str]]] = {
+SHAPES = {
     "tokens": (TensorProto.FLOAT, ["batch", "n", "width"]),
     "token_mask": (TensorProto.BOOL, ["batch", "n"]),
     "token_boxes": (TensorProto.FLOAT, ["batch", "n", 4]),
@@ -21,7 +19,7 @@ SHAPES: dict[str, tuple[int, list[int | str]]] = {
 }
 
 
-def captioner_graph(*inputs: str) -> onnx.ModelProto:
+def captioner_graph(*inputs):
     """Make a captioner of two words whose outputs show the values of its inputs.
 
     The log probabilities are the image size and the attention is the area of the boxes; without these inputs, both are
@@ -67,23 +65,23 @@ def captioner_graph(*inputs: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
-def replace_captioner(bundle: Path, manifest_inputs: object, *graph_inputs: str) -> Path:
+def replace_captioner(bundle, manifest_inputs, *graph_inputs):
     """Replace the captioner of a bundle, and ``captioner_inputs`` of the manifest."""
     onnx.save(captioner_graph(*graph_inputs), str(bundle / CAPTIONER_GRAPH))
     list_file(bundle, CAPTIONER_GRAPH)
-    manifest: dict[str, Any] = json.loads((bundle / "manifest.json").read_text())
+    manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["files"].pop(STATIC_GRAPH, None)
     manifest["captioner_inputs"] = manifest_inputs
     (bundle / "manifest.json").write_text(json.dumps(manifest))
     return bundle
 
 
-def load(bundle: Path) -> Captioner:
+def load(bundle):
     return Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1)
 
 
 @pytest.mark.parametrize("width", [640, 37])
-def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy: Path, width: int) -> None:
+def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy, width):
     captioner = load(replace_captioner(bundle_copy, list(VISUAL_INPUTS), *VISUAL_INPUTS))
     frame = np.zeros((480, width, 3), np.uint8)
     caption = captioner.caption(frame)
@@ -96,12 +94,12 @@ def test_boxes_of_the_grid_and_the_size_of_the_frame_reach_the_graph(bundle_copy
     assert found["log_probabilities"].tolist() == [[[224.0, 224.0]]], "the size of the vision graph's input by default"
 
 
-def test_every_frame_of_a_batch_has_its_size(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_frame_of_a_batch_has_its_size(bundle_copy, monkeypatch):
     captioner = load(replace_captioner(bundle_copy, ["tokens", "image_size"], "tokens", "image_size"))
-    found: list[dict[str, np.ndarray]] = []
+    found = []
     decode = captioner.decode
 
-    def recorded(tokens: np.ndarray, **options: np.ndarray) -> dict[str, np.ndarray]:
+    def recorded(tokens, **options):
         found.append(decode(tokens, **options))
         return found[-1]
 
@@ -117,9 +115,7 @@ def test_every_frame_of_a_batch_has_its_size(bundle_copy: Path, monkeypatch: pyt
         (["tokens", "token_boxes"], ("tokens", "image_size")),
     ],
 )
-def test_a_graph_with_other_inputs_than_the_manifest_names_is_refused(
-    bundle_copy: Path, named: list[str], had: tuple[str, ...]
-) -> None:
+def test_a_graph_with_other_inputs_than_the_manifest_names_is_refused(bundle_copy, named, had):
     replace_captioner(bundle_copy, named, *had)
     words = rf"captioner\.onnx maps {', '.join(had)} to .* instead of {', '.join(named)} to"
     with pytest.raises(BundleError, match=words):
@@ -129,7 +125,7 @@ def test_a_graph_with_other_inputs_than_the_manifest_names_is_refused(
 @pytest.mark.parametrize(
     "named", ["tokens", [], ["token_mask"], ["tokens", "tokens"], ["tokens", "depth"], ["tokens", 3], {"tokens": 1}]
 )
-def test_a_manifest_that_names_other_inputs_is_refused(bundle_copy: Path, named: object) -> None:
+def test_a_manifest_that_names_other_inputs_is_refused(bundle_copy, named):
     replace_captioner(bundle_copy, named, "tokens", "token_mask")
     with pytest.raises(BundleError, match=r"manifest\.json: captioner_inputs must be a list with tokens"):
         Bundle.load(bundle_copy)

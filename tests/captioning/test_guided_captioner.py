@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject
 from smart_caption_ros.captioning.calibration import Calibration
 from smart_caption_ros.captioning.guidance import WordBiases
-from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.imaging.detail import detail_of
 from tests.frames import blobs
@@ -23,11 +21,11 @@ SAID = 9
 class RaisedWord:
     """A guide that raises one word wherever a class has a score, and remembers the scores."""
 
-    def __init__(self, bias: float = 60.0) -> None:
+    def __init__(self, bias=60.0):
         self.bias, self.word = bias, SAID
-        self.seen: list[ClassScores] = []
+        self.seen = []
 
-    def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
+    def word_biases(self, class_scores, vocabulary):
         self.seen.append(class_scores)
         biases = WordBiases.none(1, len(vocabulary))
         if any(class_scores.scores.values()):
@@ -36,11 +34,11 @@ class RaisedWord:
 
 
 @pytest.fixture
-def captioner(detecting_bundle: Path) -> Captioner:
+def captioner(detecting_bundle):
     return Captioner.from_bundle(detecting_bundle, "onnxruntime-cpu", threads=1)
 
 
-def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner: Captioner) -> None:
+def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner):
     plain = captioner.caption(FRAME)
     captioner.guide = guide = RaisedWord()
     guided = captioner.caption(FRAME)
@@ -57,9 +55,7 @@ def test_a_biased_word_is_said_once_and_has_the_models_own_probability(captioner
 
 
 @pytest.mark.parametrize(("bias", "supported", "contradicted"), [(60.0, 60.0, 0.0), (-0.001, 0.0, 0.001)])
-def test_a_bundle_calibrates_the_confidence_by_confidence_objects_and_detail(
-    captioner: Captioner, bias: float, supported: float, contradicted: float
-) -> None:
+def test_a_bundle_calibrates_the_confidence_by_confidence_objects_and_detail(captioner, bias, supported, contradicted):
     captioner.guide = guide = RaisedWord(bias)
     guide.word = SAID if bias > 0 else captioner.bundle.vocabulary.words.index(captioner.caption(FRAME).words[0].text)
     plain = captioner.caption(FRAME)
@@ -73,13 +69,13 @@ def test_a_bundle_calibrates_the_confidence_by_confidence_objects_and_detail(
     assert calibrated.confidence == plain.confidence
 
 
-def test_captions_of_a_batch_are_guided_by_the_objects_of_their_frames(captioner: Captioner) -> None:
+def test_captions_of_a_batch_are_guided_by_the_objects_of_their_frames(captioner):
     captioner.guide = RaisedWord()
     frames = [FRAME, blobs(3, 50, 50)]
     assert captioner.caption_batch(frames) == [captioner.caption(frame).text for frame in frames]
 
 
-def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(captioner: Captioner) -> None:
+def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(captioner):
     captioner.guide = guide = RaisedWord()
     objects = (DetectedObject("giraffe", 23, 0.9, (0.0, 0.0, 5.0, 5.0)),)
     caption = captioner.caption(FRAME, objects)
@@ -89,7 +85,7 @@ def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(c
     assert f"w{SAID}" not in captioner.caption(FRAME, ()).text
 
 
-def test_a_bundle_without_the_inputs_works_and_refuses_a_guide(tiny_bundle: Path) -> None:
+def test_a_bundle_without_the_inputs_works_and_refuses_a_guide(tiny_bundle):
     captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
     assert captioner.caption(np.zeros((40, 40, 3), np.uint8)).words
     with pytest.raises(BundleError, match="objects cannot guide this bundle, whose captioner has no input word_bias"):

@@ -1,7 +1,5 @@
 """The settings of the search as a manifest has them."""
 
-from typing import Any
-
 import pytest
 
 from smart_caption_ros.captioning.search import Search
@@ -9,13 +7,13 @@ from smart_caption_ros.captioning.search import Search
 PUBLISHED = Search(3, 20, (), min_words=4, length_penalty=1.0, finished="apart")
 
 
-def test_settings_come_back_from_json_and_missing_ones_have_their_defaults() -> None:
+def test_settings_come_back_from_json_and_missing_ones_have_their_defaults():
     assert Search.from_json(PUBLISHED.as_json()) == PUBLISHED
     assert Search.from_json({"beam_size": 2, "max_words": 7, "unknown": 1}) == Search(2, 7)
     assert Search.from_json({"end_penalty": 2}).end_penalty == 2
 
 
-def test_none_leaves_a_setting_as_it_is() -> None:
+def test_none_leaves_a_setting_as_it_is():
     assert PUBLISHED.changed(beam_size=None, min_words=2).min_words == 2
     assert PUBLISHED.changed(beam_size=None) == PUBLISHED
 
@@ -33,6 +31,6 @@ def test_none_leaves_a_setting_as_it_is() -> None:
         ({"finished": "elsewhere"}, "finished must be in_beams or apart"),
     ],
 )
-def test_wrong_settings_are_refused(wrong: dict[str, Any], complaint: str) -> None:
+def test_wrong_settings_are_refused(wrong, complaint):
     with pytest.raises(ValueError, match=complaint):
         Search.from_json(wrong)

@@ -2,28 +2,26 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
-from smart_caption_ros.engines import Engine, create_engine
+from smart_caption_ros.engines import create_engine
 from tests.frames import blobs
 
 
 class _Graph:
     """A graph whose outputs are changed."""
 
-    def __init__(self, graph: Any, change: Any) -> None:
+    def __init__(self, graph, change):
         self._graph, self._change = graph, change
 
-    def run(self, inputs: Any) -> Any:
+    def run(self, inputs):
         return self._change(self._graph.run(inputs))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._graph, name)
 
 
@@ -32,40 +30,40 @@ class Planting:
 
     place: int
 
-    def __init__(self) -> None:
-        self._engine: Engine = create_engine("onnxruntime-cpu", 1)
+    def __init__(self):
+        self._engine = create_engine("onnxruntime-cpu", 1)
 
-    def load(self, path: Path, content: bytes | None = None) -> Any:
+    def load(self, path, content=None):
         return _Graph(self._engine.load(path, content), self._add_token if path.name == VISION_GRAPH else self._plant)
 
-    def _add_token(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _add_token(self, outputs):
         tokens = outputs["tokens"]
         return {**outputs, "tokens": np.concatenate([tokens.mean(axis=1, keepdims=True), tokens], axis=1)}
 
-    def _plant(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _plant(self, outputs):
         attention = np.zeros_like(outputs["attention"])
         assert attention.shape[-1] == 50
         attention[..., self.place] = 1
         return {**outputs, "attention": attention}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._engine, name)
 
 
 @pytest.fixture
-def planting() -> Planting:
+def planting():
     return Planting()
 
 
-def captioner_of(bundle: Path, engine: Planting, **preprocessing: object) -> Captioner:
+def captioner_of(bundle, engine, **preprocessing):
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["tokens"]["before_grid"] = 1
     manifest["preprocessing"] |= preprocessing
     (bundle / "manifest.json").write_text(json.dumps(manifest))
-    return Captioner(Bundle.load(bundle), engine)  # type: ignore[arg-type]
+    return Captioner(Bundle.load(bundle), engine)
 
 
-def test_attention_on_a_cell_gives_its_box_and_on_a_class_token_none(bundle_copy: Path, planting: Planting) -> None:
+def test_attention_on_a_cell_gives_its_box_and_on_a_class_token_none(bundle_copy, planting):
     captioner = captioner_of(bundle_copy, planting)
     frame = blobs(0, 70, 140)
     for cell in range(49):
@@ -79,7 +77,7 @@ def test_attention_on_a_cell_gives_its_box_and_on_a_class_token_none(bundle_copy
     assert all(math.isnan(edge) for word in captioner.caption(frame).words for edge in word.box_xyxy)
 
 
-def test_the_boxes_of_a_cropped_frame_are_those_of_the_crop(bundle_copy: Path, planting: Planting) -> None:
+def test_the_boxes_of_a_cropped_frame_are_those_of_the_crop(bundle_copy, planting):
     """Of 640 x 480 with the shorter side at 256 and 224 cut out, the crop is 420 pixels wide and high."""
     captioner = captioner_of(bundle_copy, planting, interpolation="bicubic", shorter_side=256)
     planting.place = 1

@@ -16,11 +16,11 @@ from tests.frames import blobs
 
 
 @pytest.fixture(scope="module")
-def captioner(detecting_bundle: Path) -> Captioner:
+def captioner(detecting_bundle):
     return Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", threads=1)
 
 
-def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> None:
+def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner):
     small = blobs(4)
     wide = np.repeat(np.repeat(small, 2, axis=0), 3, axis=1)
     for one, other in zip(captioner.caption(small).objects[:5], captioner.caption(wide).objects[:5], strict=True):
@@ -28,12 +28,10 @@ def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner: Captioner) -> Non
         assert one.class_name == other.class_name
 
 
-def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(
-    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(captioner, monkeypatch):
     passes, run = 0, Vision.run
 
-    def counted(vision: Vision, preprocessed: np.ndarray) -> object:
+    def counted(vision, preprocessed):
         nonlocal passes
         passes += 1
         return run(vision, preprocessed)
@@ -47,7 +45,7 @@ def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(
     assert detector.detect(blobs(4)) == caption.objects
 
 
-def test_captions_are_the_same_with_and_without_the_detector(captioner: Captioner, detecting_bundle: Path) -> None:
+def test_captions_are_the_same_with_and_without_the_detector(captioner, detecting_bundle):
     without = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", threads=1, detector="none")
     image = blobs(4)
     assert without.detector is None
@@ -56,9 +54,7 @@ def test_captions_are_the_same_with_and_without_the_detector(captioner: Captione
     assert captioner.caption_batch([image]) == [captioner.caption(image).text]
 
 
-def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(
-    detecting_bundle: Path, tmp_path: Path
-) -> None:
+def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(detecting_bundle, tmp_path):
     given = Captioner.from_bundle(detecting_bundle, detector=write_yolox(tmp_path / "tiny.onnx"))
     assert given.detector is not None
     assert given.detector.layout == "yolox"
@@ -69,7 +65,7 @@ def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(
     assert fewer == tuple(detected for detected in found if detected.score >= score)
 
 
-def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(bundle_copy: Path) -> None:
+def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(bundle_copy):
     manifest = json.loads((bundle_copy / "manifest.json").read_text())
     manifest |= {"class_names": ["cup"], "detector": {"layout": "vision", "minimum_score": 0.3}}
     (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
@@ -77,7 +73,7 @@ def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(bun
         Vision(Bundle.load(bundle_copy), create_engine("onnxruntime-cpu"))
 
 
-def test_classes_that_do_not_fit_the_graph_are_refused(detecting_bundle: Path, tmp_path: Path) -> None:
+def test_classes_that_do_not_fit_the_graph_are_refused(detecting_bundle, tmp_path):
     copy = Path(shutil.copytree(detecting_bundle, tmp_path / "bundle"))
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["class_names"] = ["cup", "chair"]

@@ -10,37 +10,37 @@ words = st.text(st.characters(categories=("Ll", "Nd")), min_size=1, max_size=8)
 
 
 @given(st.lists(words, unique=True, max_size=30), st.data())
-def test_known_words_survive_encoding_and_decoding(known: list[str], data: st.DataObject) -> None:
+def test_known_words_survive_encoding_and_decoding(known, data):
     vocabulary = Vocabulary((*SPECIAL, *known))
     sentence = data.draw(st.lists(st.sampled_from(known), max_size=10)) if known else []
     assert vocabulary.decode(vocabulary.encode(sentence)) == sentence
 
 
 @given(st.lists(words, unique=True, max_size=30))
-def test_a_saved_vocabulary_is_read_back(tmp_path_factory: pytest.TempPathFactory, known: list[str]) -> None:
+def test_a_saved_vocabulary_is_read_back(tmp_path_factory, known):
     path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.txt"
     vocabulary = Vocabulary((*SPECIAL, *known))
     vocabulary.save(path)
     assert Vocabulary.load(path) == vocabulary
 
 
-def test_decoding_stops_at_the_end_token_and_leaves_special_words_out() -> None:
+def test_decoding_stops_at_the_end_token_and_leaves_special_words_out():
     vocabulary = Vocabulary((*SPECIAL, "a", "dog"))
     assert vocabulary.decode([1, 4, 3, 5, 2, 4]) == ["a", "dog"]
 
 
-def test_an_unknown_word_becomes_the_unknown_id() -> None:
+def test_an_unknown_word_becomes_the_unknown_id():
     assert Vocabulary((*SPECIAL, "dog")).encode(["dog", "cat"]) == [4, 3]
 
 
-def test_pieces_are_joined_to_words() -> None:
+def test_pieces_are_joined_to_words():
     vocabulary = Vocabulary((*SPECIAL, "skate", "##board", "a", "##s"), "##")
     ids = [1, 5, 6, 4, 5, 7, 6, 2, 7]
     assert vocabulary.decode(ids) == ["board", "a", "skateboards", "a"]
     assert vocabulary.word_places(ids) == [[1], [2], [3, 4, 5], [6]]
 
 
-def test_words_without_pieces_keep_what_looks_like_a_prefix() -> None:
+def test_words_without_pieces_keep_what_looks_like_a_prefix():
     assert Vocabulary((*SPECIAL, "a", "##s")).decode([4, 5]) == ["a", "##s"]
 
 
@@ -53,11 +53,11 @@ def test_words_without_pieces_keep_what_looks_like_a_prefix() -> None:
         (["'s"], "'s"),
     ],
 )
-def test_clitics_are_joined_to_the_word_before_them(tokens: list[str], sentence: str) -> None:
+def test_clitics_are_joined_to_the_word_before_them(tokens, sentence):
     assert join_words(tokens) == sentence
 
 
 @pytest.mark.parametrize("bad", [(), ("a",), (*SPECIAL, "a", "a"), (*SPECIAL, ""), (*SPECIAL, "a b")])
-def test_a_malformed_vocabulary_is_refused(bad: tuple[str, ...]) -> None:
+def test_a_malformed_vocabulary_is_refused(bad):
     with pytest.raises(ValueError, match=r"vocabulary"):
         Vocabulary(bad)

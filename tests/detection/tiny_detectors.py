@@ -132,14 +132,7 @@ def _colour_scores(picture, white, rgb=False):
     ]
 
 
-def _save(
-    path,
-    nodes,
-    inputs,
-    outputs,
-    initializers,
-    metadata=None,
-):
+def _save(path, nodes, inputs, outputs, initializers, metadata=None):
     graph = helper.make_graph(nodes, "detector", inputs, outputs, initializer=initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     helper.set_model_props(model, metadata or {})

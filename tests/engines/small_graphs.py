@@ -1,7 +1,6 @@
 """Graphs small enough to write by hand, and a static captioner form of a bundle made of one."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,7 +14,7 @@ WORDS = np.array([[[4, 5, 2], [6, 2, 0]]])
 """What the static captioner says of every image: ids of two beams, the better one first."""
 
 
-def save(path: Path, nodes: list[onnx.NodeProto], inputs: list, outputs: list, constants: dict) -> Path:
+def save(path, nodes, inputs, outputs, constants):
     graph = helper.make_graph(
         nodes,
         "graph",
@@ -27,14 +26,14 @@ def save(path: Path, nodes: list[onnx.NodeProto], inputs: list, outputs: list, c
     return path
 
 
-def doubling(path: Path, batch: int | str = "batch", factor: float = 2) -> Path:
+def doubling(path, batch="batch", factor=2):
     """``x`` (batch, 3) uint8 -> ``y`` = 2 x (or another ``factor``), float32."""
     nodes = [helper.make_node("Cast", ["x"], ["f"], to=FLOAT), helper.make_node("Mul", ["f", "two"], ["y"])]
     shape = [batch, 3]
     return save(path, nodes, [("x", UINT8, shape)], [("y", FLOAT, shape)], {"two": np.array(factor, np.float32)})
 
 
-def add_static_captioner(bundle: Path) -> None:
+def add_static_captioner(bundle):
     """Put a `captioner_static.onnx` into a bundle: two beams of three words, the same for every image, whose first
     log probability is the mean of the tokens that the mask lets through."""
     nodes = [
@@ -70,7 +69,7 @@ def add_static_captioner(bundle: Path) -> None:
     list_file(bundle, STATIC_GRAPH)
 
 
-def list_file(bundle: Path, name: str) -> None:
+def list_file(bundle, name):
     """List a file in the manifest as it is now."""
     manifest = json.loads((bundle / "manifest.json").read_text())
     path = bundle / name

@@ -1,13 +1,8 @@
 """An engine in the place of TensorRT, for what stands around engines: the choice, cancelling, comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 from smart_caption_ros import engines
 from smart_caption_ros.engines.base import Graph
@@ -20,17 +15,17 @@ Load = Callable[[Path, bytes | None], Graph]
 class StandIn:
     """Builds an engine for each graph, as TensorRT does, and runs it with ONNX Runtime on the CPU."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.builds = 0
-        self.on_build: Callable[[], None] = lambda: None
+        self.on_build = lambda: None
         """Called at every build."""
-        self.load: Load = OnnxRuntimeEngine(CPU, 1).load
+        self.load = OnnxRuntimeEngine(CPU, 1).load
         monkeypatch.setitem(engines._ENGINES, "tensorrt", engines._Entry(self._create, "none"))
 
     def _create(
-        self, threads: int | None, spinning: bool, may_build: bool, is_cancelled: Callable[[], bool]
-    ) -> Any:  # fmt: skip
-        def load(path: Path, content: bytes | None = None) -> Graph:
+        self, threads, spinning, may_build, is_cancelled
+    ):  # fmt: skip
+        def load(path, content=None):
             if not may_build:
                 raise EngineError(f"the engine of {path.name} has not been built")
             self.on_build()

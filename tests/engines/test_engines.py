@@ -1,8 +1,6 @@
 """Engines are tried, not guessed, and say what is wrong."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -14,46 +12,46 @@ from smart_caption_ros.files import cache_folder
 from tests.engines.small_graphs import add_static_captioner, doubling
 
 
-def test_auto_picks_an_engine_and_says_what_really_runs() -> None:
+def test_auto_picks_an_engine_and_says_what_really_runs():
     assert "ExecutionProvider" in create_engine("auto").description
 
 
-def test_every_engine_is_reported_with_a_remedy_where_it_does_not_work() -> None:
+def test_every_engine_is_reported_with_a_remedy_where_it_does_not_work():
     reports = available_engines()
     assert ("auto", *(report.name for report in reports)) == ENGINE_NAMES
     assert any(report.available for report in reports)
     assert all(report.detail and bool(report.remedy) != report.available for report in reports)
 
 
-def test_an_unknown_engine_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_engine_is_refused_with_the_known_ones():
     with pytest.raises(EngineError, match="onnxruntime-cpu"):
         create_engine("abacus")
 
 
-def test_an_engine_whose_provider_does_not_work_here_is_refused_not_silently_replaced() -> None:
+def test_an_engine_whose_provider_does_not_work_here_is_refused_not_silently_replaced():
     for report in available_engines():
         if not report.available:
             with pytest.raises(EngineError, match=r"no working|cannot be imported"):
                 create_engine(report.name)
 
 
-def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path):
     path = tmp_path / "graph.onnx"
     path.write_bytes(b"not a graph")
     with pytest.raises(EngineError, match=r"graph\.onnx cannot be loaded"):
         create_engine("onnxruntime-cpu").load(path)
 
 
-def test_an_input_of_the_wrong_shape_is_an_engine_error_not_a_crash(tiny_bundle: Path) -> None:
+def test_an_input_of_the_wrong_shape_is_an_engine_error_not_a_crash(tiny_bundle):
     captioner = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu")
     with pytest.raises(EngineError, match=r"captioner\.onnx failed"):
         captioner.decode(np.zeros((1, 49, 3), np.float32))
 
 
-def test_auto_goes_on_to_the_next_engine_where_one_cannot_do_what_is_wanted() -> None:
+def test_auto_goes_on_to_the_next_engine_where_one_cannot_do_what_is_wanted():
     tried = []
 
-    def load(engine: object) -> object:
+    def load(engine):
         tried.append(engine)
         raise EngineError("this one cannot")
 
@@ -63,7 +61,7 @@ def test_auto_goes_on_to_the_next_engine_where_one_cannot_do_what_is_wanted() ->
     assert tried
 
 
-def test_a_detector_that_no_engine_can_load_is_named_first(tmp_path: Path) -> None:
+def test_a_detector_that_no_engine_can_load_is_named_first(tmp_path):
     (tmp_path / "text.onnx").write_text("not a graph")
     with pytest.raises(EngineError) as caught:
         Detector.from_onnx(tmp_path / "text.onnx")
@@ -71,9 +69,7 @@ def test_a_detector_that_no_engine_can_load_is_named_first(tmp_path: Path) -> No
     assert "tensorrt" not in str(caught.value)
 
 
-def test_engines_that_are_not_installed_are_not_told_at_every_start(
-    tiny_bundle: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_engines_that_are_not_installed_are_not_told_at_every_start(tiny_bundle, caplog):
     with caplog.at_level("DEBUG", logger="smart_caption_ros.engines"):
         chosen = Captioner.from_bundle(tiny_bundle)
     assert "cannot be imported" not in chosen.engine_choice
@@ -81,7 +77,7 @@ def test_engines_that_are_not_installed_are_not_told_at_every_start(
     assert any("tensorrt" in record.getMessage() for record in caplog.records if record.levelname == "DEBUG")
 
 
-def test_the_captioner_says_which_engine_was_chosen_and_why(tiny_bundle: Path) -> None:
+def test_the_captioner_says_which_engine_was_chosen_and_why(tiny_bundle):
     chosen = Captioner.from_bundle(tiny_bundle)
     assert chosen.engine_choice.startswith(chosen.engine)
     assert "auto took onnxruntime" in chosen.engine_choice
@@ -89,7 +85,7 @@ def test_the_captioner_says_which_engine_was_chosen_and_why(tiny_bundle: Path) -
     assert asked.engine_choice == f"{asked.engine}; onnxruntime-cpu was asked for"
 
 
-def test_the_cpu_takes_the_form_that_ends_early_and_runs_the_static_one_when_told_to(bundle_copy: Path) -> None:
+def test_the_cpu_takes_the_form_that_ends_early_and_runs_the_static_one_when_told_to(bundle_copy):
     add_static_captioner(bundle_copy)
     captioner = Captioner.from_bundle(bundle_copy, engine="onnxruntime-cpu", threads=1)
     assert captioner.graph == "captioner.onnx"
@@ -99,7 +95,7 @@ def test_the_cpu_takes_the_form_that_ends_early_and_runs_the_static_one_when_tol
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
-def test_weights_beside_a_graph_may_be_links_and_change_later(link: Callable[..., None], tmp_path: Path) -> None:
+def test_weights_beside_a_graph_may_be_links_and_change_later(link, tmp_path):
     model = onnx.load(doubling(tmp_path / "plain.onnx"))
     onnx.save(model, tmp_path / "g.onnx", save_as_external_data=True, location="g.onnx.data", size_threshold=0)
     (tmp_path / "linked").mkdir()
@@ -110,7 +106,7 @@ def test_weights_beside_a_graph_may_be_links_and_change_later(link: Callable[...
     np.testing.assert_array_equal(graph.run({"x": np.array([[1, 2, 3]], np.uint8)})["y"], [[2, 4, 6]])
 
 
-def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_follows_xdg(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for chosen, folder in (("", "home/.cache"), ("relative", "home/.cache"), (str(tmp_path / "x"), "x")):
         monkeypatch.setenv("XDG_CACHE_HOME", chosen)

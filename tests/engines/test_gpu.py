@@ -1,7 +1,5 @@
 """The engines of NVIDIA GPUs on real hardware: the captions and outputs of the CPU."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ GPU_ENGINES = ("tensorrt", "onnxruntime-tensorrt", "onnxruntime-cuda")
 
 
 @pytest.fixture(params=GPU_ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def engine(request, tmp_path, monkeypatch):
     """A GPU engine of this machine, with an empty cache of built engines."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     report = next(engine_report for engine_report in available_engines() if engine_report.name == request.param)
@@ -28,19 +26,19 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return str(request.param)
 
 
-def test_at_least_one_engine_uses_the_gpu() -> None:
+def test_at_least_one_engine_uses_the_gpu():
     reports = {report.name: report for report in available_engines()}
     assert any(reports[name].available for name in GPU_ENGINES), [reports[name].detail for name in GPU_ENGINES]
 
 
-def test_a_small_graph_gives_the_numbers_of_the_cpu(engine: str, tmp_path: Path) -> None:
+def test_a_small_graph_gives_the_numbers_of_the_cpu(engine, tmp_path):
     graph = create_engine(engine).load(doubling(tmp_path / "doubling.onnx", batch=1))
     for seed in range(3):
         given = np.random.default_rng(seed).integers(0, 256, (1, 3), np.uint8)
         np.testing.assert_allclose(graph.run({"x": given})["y"], 2.0 * given)
 
 
-def test_tokens_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
+def test_tokens_are_those_of_the_cpu(engine, tiny_bundle):
     bundle = Bundle.load(tiny_bundle)
     graphs = [create_engine(name).load(bundle.path / VISION_GRAPH) for name in (engine, "onnxruntime-cpu")]
     frame = {"image_bgr": blobs(3)[None]}
@@ -48,7 +46,7 @@ def test_tokens_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
     np.testing.assert_allclose(ours, theirs, atol=1e-3)
 
 
-def test_captions_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
+def test_captions_are_those_of_the_cpu(engine, tiny_bundle):
     ours = Captioner.from_bundle(tiny_bundle, engine=engine)
     theirs = Captioner.from_bundle(tiny_bundle, engine="onnxruntime-cpu", threads=1)
     for seed in range(6):
@@ -57,9 +55,7 @@ def test_captions_are_those_of_the_cpu(engine: str, tiny_bundle: Path) -> None:
         assert found.score == pytest.approx(expected.score, abs=1e-3)
 
 
-def test_auto_takes_an_engine_of_tensorrt_that_was_built_on_purpose(
-    tiny_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_takes_an_engine_of_tensorrt_that_was_built_on_purpose(tiny_bundle, tmp_path, monkeypatch):
     pytest.importorskip("tensorrt")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     Captioner.from_bundle(tiny_bundle, engine="tensorrt")
@@ -70,7 +66,7 @@ def test_auto_takes_an_engine_of_tensorrt_that_was_built_on_purpose(
     assert Captioner.from_bundle(tiny_bundle).engine == engine.description
 
 
-def test_every_engine_agrees_with_the_reference_on_the_default_bundle() -> None:
+def test_every_engine_agrees_with_the_reference_on_the_default_bundle():
     comparisons = compare_engines(Bundle.load(), frames=4)
     assert any(comparison.engine in GPU_ENGINES for comparison in comparisons)
     assert all(comparison.agrees for comparison in comparisons)

@@ -4,7 +4,6 @@ import json
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,10 @@ def heard_sigint():
 
 
 @pytest.mark.usefixtures("heard_sigint")
-def test_ctrl_c_ends_a_build_that_runs_on_another_thread() -> None:
+def test_ctrl_c_ends_a_build_that_runs_on_another_thread():
     started, interrupted = threading.Event(), threading.Event()
 
-    def build() -> None:
+    def build():
         started.set()
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         assert interrupted.wait(10)
@@ -38,7 +37,7 @@ def test_ctrl_c_ends_a_build_that_runs_on_another_thread() -> None:
     assert interrupted.is_set()
 
 
-def test_a_build_ends_where_it_is_cancelled(monkeypatch: pytest.MonkeyPatch, tiny_bundle: Path) -> None:
+def test_a_build_ends_where_it_is_cancelled(monkeypatch, tiny_bundle):
     tensorrt, cancelled = StandIn(monkeypatch), threading.Event()
     tensorrt.on_build = cancelled.set
     with pytest.raises(BuildCancelledError, match=r"^the build of the engine of vision\.onnx was cancelled$"):
@@ -46,9 +45,7 @@ def test_a_build_ends_where_it_is_cancelled(monkeypatch: pytest.MonkeyPatch, tin
     assert tensorrt.builds == 0
 
 
-def test_a_bundle_without_the_static_form_is_refused_with_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, bundle_copy: Path
-) -> None:
+def test_a_bundle_without_the_static_form_is_refused_with_what_to_do(monkeypatch, bundle_copy):
     manifest = json.loads((bundle_copy / "manifest.json").read_text())
     manifest["files"].pop("captioner_static.onnx", None)
     (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
@@ -57,7 +54,7 @@ def test_a_bundle_without_the_static_form_is_refused_with_what_to_do(
         Captioner.from_bundle(bundle_copy, engine="tensorrt")
 
 
-def test_auto_takes_no_engine_that_was_not_built_for_it(monkeypatch: pytest.MonkeyPatch, tiny_bundle: Path) -> None:
+def test_auto_takes_no_engine_that_was_not_built_for_it(monkeypatch, tiny_bundle):
     tensorrt = StandIn(monkeypatch)
     chosen = Captioner.from_bundle(tiny_bundle)
     assert "CPUExecutionProvider" in chosen.engine

@@ -3,8 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -16,19 +14,19 @@ from smart_caption_ros.detection.detector import Detector
 
 
 @pytest.fixture(autouse=True)
-def _threads_of_opencv() -> object:
+def _threads_of_opencv():
     before = cv2.getNumThreads()
     yield
     cv2.setNumThreads(before)
 
 
 @pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch) -> list[onnxruntime.SessionOptions]:
+def sessions(monkeypatch):
     """The options of every session that is made."""
     made = []
     original = onnxruntime.InferenceSession
 
-    def session(model: object, options: onnxruntime.SessionOptions, **settings: object) -> object:
+    def session(model, options, **settings):
         made.append(options)
         return original(model, options, **settings)
 
@@ -36,16 +34,14 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[onnxruntime.SessionOptions
     return made
 
 
-def spins(options: onnxruntime.SessionOptions) -> bool:
+def spins(options):
     try:
         return options.get_session_config_entry("session.intra_op.allow_spinning") != "0"
     except RuntimeError:  # not set: ONNX Runtime spins by default
         return True
 
 
-def test_the_threads_are_those_of_every_graph_and_of_opencv(
-    bundle_with_detector: Path, sessions: list[onnxruntime.SessionOptions]
-) -> None:
+def test_the_threads_are_those_of_every_graph_and_of_opencv(bundle_with_detector, sessions):
     captioner = Captioner.from_bundle(bundle_with_detector, "onnxruntime-cpu", threads=1)
     assert isinstance(captioner.detector, Detector)
     assert len(sessions) >= 3
@@ -54,17 +50,17 @@ def test_the_threads_are_those_of_every_graph_and_of_opencv(
     assert cv2.getNumThreads() == 1
 
 
-def test_without_a_number_opencv_is_left_as_it_is(tiny_bundle: Path) -> None:
+def test_without_a_number_opencv_is_left_as_it_is(tiny_bundle):
     cv2.setNumThreads(2)
     Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
     assert cv2.getNumThreads() == 2
 
 
 @pytest.mark.parametrize("spinning", [True, False])
-def test_no_thread_polls_between_two_captions(spinning: bool, tiny_bundle: Path) -> None:
+def test_no_thread_polls_between_two_captions(spinning, tiny_bundle):
     captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu", threads=3, spinning=spinning)
 
-    def cpu_after_caption_s() -> float:
+    def cpu_after_caption_s():
         captioner.caption(np.zeros((8, 8, 3), np.uint8))
         before_s = time.process_time()
         time.sleep(0.1)
@@ -75,16 +71,14 @@ def test_no_thread_polls_between_two_captions(spinning: bool, tiny_bundle: Path)
 
 
 @pytest.mark.parametrize("spinning", [True, False])
-def test_idle_threads_poll_only_where_that_is_wanted(
-    spinning: bool, tiny_bundle: Path, sessions: list[onnxruntime.SessionOptions]
-) -> None:
+def test_idle_threads_poll_only_where_that_is_wanted(spinning, tiny_bundle, sessions):
     captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu", threads=2, spinning=spinning)
     assert {spins(options) for options in sessions} == {spinning}
     captioner.caption(np.zeros((8, 8, 3), np.uint8))
 
 
 @pytest.fixture
-def signal_handlers() -> Iterator[None]:
+def signal_handlers():
     """Restores the handlers: a command leaves the signals ignored, because its process ends."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
@@ -93,9 +87,7 @@ def signal_handlers() -> Iterator[None]:
 
 
 @pytest.mark.needs_ros
-def test_a_nodes_process_starts_no_threads_for_numpys_products(
-    monkeypatch: pytest.MonkeyPatch, signal_handlers: None
-) -> None:
+def test_a_nodes_process_starts_no_threads_for_numpys_products(monkeypatch, signal_handlers):
     from smart_caption_ros.nodes import caption_command, running
 
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")

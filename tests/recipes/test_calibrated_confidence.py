@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,18 +17,18 @@ from training.evaluation.metrics.truth import ShownThings
 Captions = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def drawn(captions: int, bias: float, seed: int) -> Captions:
+def drawn(captions, bias, seed):
     """Draw captions whose truth depends on the second feature alone."""
     random = np.random.default_rng(seed)
     features = random.normal(size=(captions, len(FEATURES)))
     return features, (random.random(captions) < 1 / (1 + np.exp(-bias - 2 * features[:, 1]))).astype(float)
 
 
-def test_the_fit_finds_the_weights() -> None:
+def test_the_fit_finds_the_weights():
     assert fit(*drawn(12000, 1.0, 0)) == pytest.approx([1.0, 0.0, 2.0, 0.0, 0.0], abs=0.15)
 
 
-def test_shares_that_come_true_have_no_calibration_error() -> None:
+def test_shares_that_come_true_have_no_calibration_error():
     features, truth = drawn(4000, 0.5, 4)
     found = figures(cross_validate(features, truth), truth)
     assert found["expected_calibration_error"] < 0.03
@@ -37,7 +36,7 @@ def test_shares_that_come_true_have_no_calibration_error() -> None:
     assert sum(captions for captions, _, _ in found["curve"]) == found["captions"] == 4000
 
 
-def test_the_calibration_error_is_the_mean_distance_of_share_and_truth() -> None:
+def test_the_calibration_error_is_the_mean_distance_of_share_and_truth():
     found = figures(np.repeat([0.95, 0.55], [30, 10]), np.repeat([1.0, 0.0, 1.0], [15, 20, 5]))
     assert found["expected_calibration_error"] == pytest.approx((30 * 0.45 + 10 * 0.05) / 40, abs=1e-3)
     assert found["curve"] == [[10, 0.55, 0.5], [30, 0.95, 0.5]]
@@ -45,8 +44,8 @@ def test_the_calibration_error_is_the_mean_distance_of_share_and_truth() -> None
 
 
 def test_the_command_writes_a_table_by_which_the_bundle_calibrates_its_captions(
-    bundle_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    bundle_copy, tmp_path, monkeypatch, capsys
+):
     data = make_looked_at(tmp_path)
     monkeypatch.setattr(ShownThings, "judge", lambda self, image, caption: {"thing": image.endswith("c.jpg")})
     monkeypatch.setattr(sys, "argv", ["calibrated_confidence", str(bundle_copy), "--data", str(data)])
@@ -58,9 +57,7 @@ def test_the_command_writes_a_table_by_which_the_bundle_calibrates_its_captions(
     assert Captioner.from_bundle(bundle_copy, "onnxruntime-cpu", threads=1).bundle.calibration is not None
 
 
-def test_missing_data_is_one_sentence(
-    bundle_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_data_is_one_sentence(bundle_copy, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["calibrated_confidence", str(bundle_copy), "--data", str(tmp_path)])
     assert recipe.main() == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'looked_at' / 'captions.jsonl'}")

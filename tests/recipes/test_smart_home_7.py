@@ -1,14 +1,12 @@
 """The experiment file of the next default bundle."""
 
-from pathlib import Path
-
 from training.configs.schema import RecipeConfig
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
 from training.paths import CHECKOUT
 
 
-def test_training_accepts_the_recipe_of_the_next_bundle(tmp_path: Path) -> None:
+def test_training_accepts_the_recipe_of_the_next_bundle(tmp_path):
     config = load_experiment(CHECKOUT / "recipes" / "smart_home_7.yaml")
     assert isinstance(config, RecipeConfig)
     runs = Recipe(config, tmp_path, "smart_home_7").runs

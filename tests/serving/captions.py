@@ -14,14 +14,7 @@ def picture(shade=90):
     return np.full((SIZE[1], SIZE[0], 3), shade, np.uint8)
 
 
-def live_caption(
-    text="a cup beside a lamp",
-    camera="front",
-    coverage=0.5,
-    age_s=0.1,
-    shade=90,
-    alternative="a cup",
-):
+def live_caption(text="a cup beside a lamp", camera="front", coverage=0.5, age_s=0.1, shade=90, alternative="a cup"):
     """A caption whose second word names the first of two objects and whose last word names none.
 
     Each word attended to a cell of its own: word N to (N, 0, N + 1, 1).

@@ -1,7 +1,5 @@
 """Each source on real files, through `open_source`."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -10,12 +8,10 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 
 from smart_caption_ros.sources import SourceError, open_source
@@ -23,7 +19,7 @@ from smart_caption_ros.sources import SourceError, open_source
 COLOURS = [(200, 40, 30), (30, 180, 60), (20, 60, 220)]
 
 
-def picture(number: int, height: int = 48, width: int = 64) -> NDArray[np.uint8]:
+def picture(number, height=48, width=64):
     return np.full((height, width, 3), COLOURS[number % len(COLOURS)], np.uint8)
 
 
@@ -31,7 +27,7 @@ def picture(number: int, height: int = 48, width: int = 64) -> NDArray[np.uint8]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     root = tmp_path / "photos"
     root.mkdir()
     for number, name in enumerate(["image1.png", "image2.PNG", "image10.bmp"]):
@@ -44,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_folder_gives_its_images_in_natural_order_and_nothing_else(folder: Path) -> None:
+def test_a_folder_gives_its_images_in_natural_order_and_nothing_else(folder):
     source = open_source(folder)
     frames = list(source)
     assert [(frame.name, frame.index) for frame in frames] == [("image1.png", 0), ("image2.PNG", 1), ("image10.bmp", 2)]
@@ -56,7 +52,7 @@ def test_a_folder_gives_its_images_in_natural_order_and_nothing_else(folder: Pat
     assert "3 images" in source.description
 
 
-def test_no_image_of_a_folder_is_left_out_in_silence(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_image_of_a_folder_is_left_out_in_silence(folder, caplog):
     (folder / "without_suffix").write_bytes((folder / "image1.png").read_bytes())
     Image.fromarray(picture(2)[..., ::-1]).save(folder / "b.gif")
     (folder / "c.heic").write_bytes(b"\0\0\0\x18ftypheic and more")
@@ -74,7 +70,7 @@ def test_no_image_of_a_folder_is_left_out_in_silence(folder: Path, caplog: pytes
 
 
 @pytest.mark.parametrize("name", ["image2.PNG", "snapshot"])
-def test_a_single_image_is_a_source_of_one_frame(folder: Path, name: str) -> None:
+def test_a_single_image_is_a_source_of_one_frame(folder, name):
     """Known by its content where the suffix says nothing."""
     (folder / "image2.PNG").rename(folder / name)
     source = open_source(folder / name)
@@ -83,7 +79,7 @@ def test_a_single_image_is_a_source_of_one_frame(folder: Path, name: str) -> Non
     np.testing.assert_array_equal(frame.image_bgr, picture(1))
 
 
-def test_images_may_have_names_that_are_not_utf_8(tmp_path: Path) -> None:
+def test_images_may_have_names_that_are_not_utf_8(tmp_path):
     data = cv2.imencode(".png", picture(1))[1].tobytes()
     (tmp_path / "caf\udce9.png").write_bytes(data)
     assert [frame.name for frame in open_source(tmp_path)] == ["caf\udce9.png"]
@@ -109,9 +105,7 @@ def test_images_may_have_names_that_are_not_utf_8(tmp_path: Path) -> None:
         ("sample:videos", None, "there is no sample 'sample:videos'; there are sample:household"),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, content: bytes | None, sentence: str
-) -> None:
+def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path, monkeypatch, spec, content, sentence):
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path("x.txt" if spec == "." else spec).write_bytes(content)
@@ -119,13 +113,13 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(
         list(open_source(spec))
 
 
-def test_a_folder_with_broken_images_alone_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+def test_a_folder_with_broken_images_alone_is_an_error_and_no_endless_loop(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"")
     with pytest.raises(SourceError, match=r"no frame could be read from folder .*: it is empty"):
         list(open_source(tmp_path))
 
 
-def test_a_topic_for_something_that_is_no_bag_is_refused(folder: Path) -> None:
+def test_a_topic_for_something_that_is_no_bag_is_refused(folder):
     with pytest.raises(SourceError, match=r"a topic was given \(/camera\), but .* is not a ROS 2 bag"):
         open_source(folder, topic="/camera")
     assert open_source(folder, topic="").known_length == 3
@@ -135,7 +129,7 @@ def test_a_topic_for_something_that_is_no_bag_is_refused(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def video(tmp_path_factory):
     path = tmp_path_factory.mktemp("video") / "clip.avi"
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10.0, (64, 48))
     for number in range(7):
@@ -144,7 +138,7 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_video_gives_every_frame_with_its_time_twice_over(video: Path) -> None:
+def test_a_video_gives_every_frame_with_its_time_twice_over(video):
     source = open_source(video)
     assert source.known_length == 7
     for _ in range(2):
@@ -158,7 +152,7 @@ def test_a_video_gives_every_frame_with_its_time_twice_over(video: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["run:1.avi", "http:clip.avi", "50%03d.avi", "a?b#c", "caf\udce9.avi"], ids=ascii)
-def test_a_video_may_have_any_name(video: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_video_may_have_any_name(video, tmp_path, name, monkeypatch):
     """The last name is not UTF-8."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(video, name)
@@ -167,9 +161,7 @@ def test_a_video_may_have_any_name(video: Path, tmp_path: Path, name: str, monke
     assert source.address_of(next(iter(source))) == f"{name}#0"
 
 
-def test_a_video_that_ends_early_is_read_to_there_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_video_that_ends_early_is_read_to_there_with_a_warning(tmp_path, caplog):
     path = tmp_path / "damaged.avi"
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 10.0, (128, 128))
     noise = np.random.default_rng(0).integers(0, 256, (128, 128, 3), dtype=np.uint8)
@@ -184,9 +176,7 @@ def test_a_video_that_ends_early_is_read_to_there_with_a_warning(
     assert f"ended after {count} of {source.known_length} frames" in caplog.text
 
 
-def test_a_frame_that_is_damaged_is_skipped_and_those_after_it_are_read(
-    video: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_frame_that_is_damaged_is_skipped_and_those_after_it_are_read(video, tmp_path, caplog):
     data = bytearray(video.read_bytes())
     starts = [match.start() for match in re.finditer(b"\xff\xd8\xff", data)]
     for place in range(starts[3], starts[4] - 40):
@@ -199,7 +189,7 @@ def test_a_frame_that_is_damaged_is_skipped_and_those_after_it_are_read(
     assert "the frame is damaged" in caplog.text
 
 
-def test_a_video_that_does_not_say_its_length_is_no_live_source(tmp_path: Path) -> None:
+def test_a_video_that_does_not_say_its_length_is_no_live_source(tmp_path):
     """Nor is a stream of JPEG pictures a photograph."""
     path = tmp_path / "clip.mjpeg"
     path.write_bytes(b"".join(cv2.imencode(".jpg", picture(number))[1].tobytes() for number in range(5)))
@@ -216,28 +206,28 @@ class FakeCapture:
 
     opened = 0
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index):
         FakeCapture.opened += 1
         self.left = 3 if index == 0 else 0
         self.index = index
         self.released = False
 
-    def isOpened(self) -> bool:  # noqa: N802
+    def isOpened(self):  # noqa: N802
         return self.index == 0
 
-    def set(self, *_: object) -> bool:
+    def set(self, *_):
         return True
 
-    def read(self) -> tuple[bool, NDArray[np.uint8] | None]:
+    def read(self):
         self.left -= 1
         return (True, picture(0)) if self.left >= 0 else (False, None)
 
-    def release(self) -> None:
+    def release(self):
         self.released = True
 
 
 @pytest.mark.parametrize("spec", ["0", "/dev/video0"])
-def test_a_camera_has_no_length_and_says_when_it_stops(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+def test_a_camera_has_no_length_and_says_when_it_stops(monkeypatch, spec):
     monkeypatch.setattr(cv2, "VideoCapture", FakeCapture)
     FakeCapture.opened = 0
     source = open_source(spec)
@@ -255,7 +245,7 @@ def test_a_camera_has_no_length_and_says_when_it_stops(monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a device can be made by root alone")
-def test_a_camera_may_be_named_by_its_device_or_a_link_to_it(tmp_path: Path) -> None:
+def test_a_camera_may_be_named_by_its_device_or_a_link_to_it(tmp_path):
     device, link = tmp_path / "front", tmp_path / "usb-Cam_0042-video-index0"
     try:
         os.mknod(device, stat.S_IFCHR | 0o600, os.makedev(81, 0))
@@ -267,7 +257,7 @@ def test_a_camera_may_be_named_by_its_device_or_a_link_to_it(tmp_path: Path) -> 
             open_source(spec)
 
 
-def test_an_rtsp_address_is_a_stream_and_its_password_is_not_repeated() -> None:
+def test_an_rtsp_address_is_a_stream_and_its_password_is_not_repeated():
     with pytest.raises(SourceError, match=r"^cannot open the stream rtsp://127\.0\.0\.1:9/live$"):
         open_source("rtsp://me:secret@127.0.0.1:9/live")
 
@@ -279,23 +269,23 @@ rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="rosbags is not installe
 from tests.bags.bag_files import PERIOD_NS, START_NS, compressed, image, storage_file, string, write_bag  # noqa: E402
 
 
-def second_malformed(number: int) -> Any:
+def second_malformed(number):
     return image(number, "h264" if number == 1 else "bgr8")
 
 
 @pytest.fixture(params=["SQLITE3", "MCAP"])
-def plugin(request: pytest.FixtureRequest) -> str:
+def plugin(request):
     return str(request.param)
 
 
 @pytest.fixture
-def bag(tmp_path: Path, plugin: str) -> Path:
+def bag(tmp_path, plugin):
     """Three pictures on one topic (the second malformed) among messages of another type."""
     topics = {"/camera/image_raw": second_malformed, "/chatter": string}
     return write_bag(tmp_path / "bag", topics, count=3, plugin=plugin)
 
 
-def test_the_only_image_topic_of_a_bag_is_picked_and_read_with_stamps_to_the_nanosecond(bag: Path) -> None:
+def test_the_only_image_topic_of_a_bag_is_picked_and_read_with_stamps_to_the_nanosecond(bag):
     source = open_source(bag)
     assert source.known_length == 3
     assert "/camera/image_raw" in source.description
@@ -311,8 +301,8 @@ def test_the_only_image_topic_of_a_bag_is_picked_and_read_with_stamps_to_the_nan
         assert "unknown encoding 'h264'" in skipped.reason
 
 
-def test_an_image_without_a_stamp_has_the_time_of_the_recording(tmp_path: Path, plugin: str) -> None:
-    def unstamped(number: int) -> Any:
+def test_an_image_without_a_stamp_has_the_time_of_the_recording(tmp_path, plugin):
+    def unstamped(number):
         message = compressed(number)
         message.header.stamp.sec = message.header.stamp.nanosec = 0
         return message
@@ -321,23 +311,23 @@ def test_an_image_without_a_stamp_has_the_time_of_the_recording(tmp_path: Path, 
     assert [frame.stamp_ns for frame in source] == [START_NS, START_NS + PERIOD_NS]
 
 
-def test_one_topic_may_have_images_of_both_types(tmp_path: Path, plugin: str) -> None:
+def test_one_topic_may_have_images_of_both_types(tmp_path, plugin):
     topics = [("/image", image), ("/image", compressed), ("/image", string)]
     source = open_source(write_bag(tmp_path / "bag", topics, count=2, plugin=plugin))
     assert source.known_length == 4
     assert [frame.index for frame in source] == [0, 1, 2, 3]
 
 
-def mcap_record(kind: int, content: bytes) -> bytes:
+def mcap_record(kind, content):
     return bytes([kind]) + struct.pack("<Q", len(content)) + content
 
 
-def mcap_text(text: str) -> bytes:
+def mcap_text(text):
     return struct.pack("<I", len(text)) + text.encode()
 
 
 @pytest.mark.parametrize("plugin", ["MCAP"], indirect=True)
-def test_an_mcap_file_may_have_channels_of_other_encodings(bag: Path, tmp_path: Path) -> None:
+def test_an_mcap_file_may_have_channels_of_other_encodings(bag, tmp_path):
     """As tools other than rosbag2 write them: odometry and images as JSON beside those of ROS."""
     records = storage_file(bag).read_bytes()[8:]
     foreign = b"".join(
@@ -361,7 +351,7 @@ def test_an_mcap_file_may_have_channels_of_other_encodings(bag: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["run 1", "run:1", "run#1", "run?1", "100%25"])
-def test_a_bag_may_have_any_name(bag: Path, tmp_path: Path, name: str) -> None:
+def test_a_bag_may_have_any_name(bag, tmp_path, name):
     storage = storage_file(bag)
     folder = tmp_path / name
     folder.mkdir()
@@ -369,7 +359,7 @@ def test_a_bag_may_have_any_name(bag: Path, tmp_path: Path, name: str) -> None:
         assert [frame.index for frame in open_source(path)] == [0, 2]
 
 
-def test_a_bag_may_have_a_name_that_is_not_utf_8(bag: Path, tmp_path: Path) -> None:
+def test_a_bag_may_have_a_name_that_is_not_utf_8(bag, tmp_path):
     """In a process of its own: xdist ends a worker that reports such a name."""
     folder = tmp_path / "caf\udce9"
     folder.mkdir()
@@ -387,7 +377,7 @@ def test_a_bag_may_have_a_name_that_is_not_utf_8(bag: Path, tmp_path: Path) -> N
         *(("message_count: 3", "message_count: 30"), ("/camera/image_raw", "/other"), ("starting_time", "start")),
     ],
 )
-def test_a_whole_file_is_read_whatever_its_metadata_says(bag: Path, change: tuple[str, str]) -> None:
+def test_a_whole_file_is_read_whatever_its_metadata_says(bag, change):
     metadata = bag / "metadata.yaml"
     metadata.write_text(metadata.read_text().replace(*change))
     (bag / f"._hidden{storage_file(bag).suffix}").write_bytes(b"of the Finder")
@@ -397,14 +387,14 @@ def test_a_whole_file_is_read_whatever_its_metadata_says(bag: Path, change: tupl
 
 
 @pytest.mark.parametrize("mode", ["FILE", "MESSAGE"])
-def test_compressed_bags_are_read(tmp_path: Path, mode: str) -> None:
+def test_compressed_bags_are_read(tmp_path, mode):
     settings = {"mode": rosbag2.CompressionMode[mode], "fmt": rosbag2.CompressionFormat.ZSTD}
     bag = write_bag(tmp_path / "bag", {"/camera/image_raw": image}, count=1, plugin="SQLITE3", **settings)
     (frame,) = open_source(bag)
     np.testing.assert_array_equal(frame.image_bgr, image(0).data.reshape(32, 48, 3))
 
 
-def test_files_of_a_bag_are_read_in_the_order_of_their_numbers(tmp_path: Path, plugin: str) -> None:
+def test_files_of_a_bag_are_read_in_the_order_of_their_numbers(tmp_path, plugin):
     folder = tmp_path / "run"
     folder.mkdir()
     for number in (0, 2, 10):
@@ -416,7 +406,7 @@ def test_files_of_a_bag_are_read_in_the_order_of_their_numbers(tmp_path: Path, p
     assert [frame.stamp_ns for frame in open_source(folder)] == expected
 
 
-def test_a_bag_one_of_whose_files_is_missing_is_not_taken_for_a_whole_one(bag: Path) -> None:
+def test_a_bag_one_of_whose_files_is_missing_is_not_taken_for_a_whole_one(bag):
     metadata, storage = bag / "metadata.yaml", storage_file(bag)
     metadata.write_text(
         metadata.read_text().replace(f"- {storage.name}", f"- {storage.name}\n  - second{storage.suffix}")
@@ -425,7 +415,7 @@ def test_a_bag_one_of_whose_files_is_missing_is_not_taken_for_a_whole_one(bag: P
         open_source(bag)
 
 
-def test_a_storage_file_is_opened_without_its_folder(bag: Path) -> None:
+def test_a_storage_file_is_opened_without_its_folder(bag):
     storage = storage_file(bag)
     assert len(list(open_source(storage))) == 2
     (bag / "metadata.yaml").unlink()  # as after a recording that was killed
@@ -435,7 +425,7 @@ def test_a_storage_file_is_opened_without_its_folder(bag: Path) -> None:
         open_source(bag)
 
 
-def test_several_image_topics_are_listed_and_one_is_named(tmp_path: Path, plugin: str) -> None:
+def test_several_image_topics_are_listed_and_one_is_named(tmp_path, plugin):
     topics = {"/left/image": image, "/right/image": lambda number: image(number + 5)}
     path = write_bag(tmp_path / "bag", topics, count=1, plugin=plugin)
     with pytest.raises(
@@ -449,7 +439,7 @@ def test_several_image_topics_are_listed_and_one_is_named(tmp_path: Path, plugin
         open_source(path, topic="/depth")
 
 
-def test_bags_without_images_or_without_their_end_are_refused_with_one_sentence(bag: Path, tmp_path: Path) -> None:
+def test_bags_without_images_or_without_their_end_are_refused_with_one_sentence(bag, tmp_path):
     with pytest.raises(SourceError, match="has no topic of type Image or CompressedImage"):
         open_source(write_bag(tmp_path / "other", {"/chatter": string}))
     storage = storage_file(bag)
@@ -460,7 +450,7 @@ def test_bags_without_images_or_without_their_end_are_refused_with_one_sentence(
         assert "\n" not in str(caught.value)
 
 
-def test_without_rosbags_the_error_says_what_to_install(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rosbags_the_error_says_what_to_install(bag, monkeypatch):
     monkeypatch.setitem(sys.modules, "rosbags", None)
     monkeypatch.delitem(sys.modules, "rosbags.rosbag2", raising=False)
     with pytest.raises(SourceError, match=r"pip install 'smart_caption_ros\[bags\]'"):
@@ -470,7 +460,7 @@ def test_without_rosbags_the_error_says_what_to_install(bag: Path, monkeypatch: 
 # --- sample photographs ---------------------------------------------------------------------------
 
 
-def test_the_sample_photographs_are_eight_of_scikit_image() -> None:
+def test_the_sample_photographs_are_eight_of_scikit_image():
     data = pytest.importorskip("skimage.data", reason="scikit-image is not installed (extra [test])")
     source = open_source("sample:photographs")
     frames = {Path(frame.name).stem: frame.image_bgr for frame in source}
@@ -481,8 +471,8 @@ def test_the_sample_photographs_are_eight_of_scikit_image() -> None:
         np.testing.assert_array_equal(frames[name][..., ::-1], getattr(data, name)())
 
 
-def test_without_scikit_image_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_nothing(_: str) -> None:
+def test_without_scikit_image_the_error_says_what_to_install(monkeypatch):
+    def find_nothing(_):
         return None
 
     monkeypatch.setattr("importlib.util.find_spec", find_nothing)
