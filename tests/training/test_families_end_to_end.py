@@ -20,7 +20,7 @@ from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
-from training.models.blip import Blip
+from training.models.published_decoders import Blip
 from training.objectives import self_critical
 
 

@@ -46,14 +46,30 @@ class AttentionOnAttention(nn.Module):
 class HeadProjections(nn.Module):
     """Queries, keys and values of H heads."""
 
-    def __init__(self, d_model: int, heads: int, source_width: int | None = None) -> None:
-        """Make the projections; ``source_width`` is the width of what is attended to, by default d."""
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        source_width: int | None = None,
+        *,
+        key_value_heads: int | None = None,
+        bias: bool = True,
+    ) -> None:
+        """Make the projections.
+
+        Args:
+            d_model: d.
+            heads: H.
+            source_width: width of what is attended to; None: d.
+            key_value_heads: heads of the keys and values; None: H.
+            bias: whether the projections have one.
+        """
         super().__init__()
         source_width = d_model if source_width is None else source_width
         self.heads, self.d_head = heads, d_model // heads
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(source_width, d_model)
-        self.value = nn.Linear(source_width, d_model)
+        self.query = nn.Linear(d_model, d_model, bias=bias)
+        self.key = nn.Linear(source_width, (key_value_heads or heads) * self.d_head, bias=bias)
+        self.value = nn.Linear(source_width, (key_value_heads or heads) * self.d_head, bias=bias)
 
     def scaled_queries(self, x: Tensor) -> Tensor:
         """Project ``x`` (B, Q, d) to queries (B, H, Q, d_h), divided by sqrt(d_h)."""
@@ -61,7 +77,7 @@ class HeadProjections(nn.Module):
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Split the width by heads: (B, n, d) -> (B, H, n, d_h)."""
-        return x.unflatten(-1, (self.heads, self.d_head)).transpose(-3, -2)
+        return x.unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
 
     def join_heads(self, x: Tensor) -> Tensor:
         """Join the heads: (B, H, n, d_h) -> (B, n, d)."""

@@ -1,15 +1,13 @@
 """The families of single captioners by name. A new one is one file and one line here."""
 
-from training.models.blip import Blip
 from training.models.captioner import Captioner
-from training.models.git import Git
 from training.models.m2 import M2
 from training.models.object_relation import ObjectRelation
 from training.models.pma_net import PmaNet
+from training.models.published_decoders import Blip, Git, VisionEncoderDecoder
 from training.models.smart import Smart
 from training.models.transformer import Transformer
 from training.models.up_down import UpDown
-from training.models.vision_encoder_decoder import VisionEncoderDecoder
 from training.models.x_lan import XLan
 from training.models.x_transformer import XTransformer
 

@@ -1,11 +1,12 @@
-"""The Transformer decoders of published captioners: what GIT, BLIP and vision-encoder-decoder models share.
+"""The Transformer decoders of published captioners, described by their parts: one layer serves all of them.
 
-A layer is BERT's (the norm after each addition; Devlin et al., 2019) or GPT-2's (the norm before each part; Radford et
-al., 2019). Words see the image by cross-attention, or as a prefix of their self-attention. A family says which of them
-it is; :mod:`export.import_checkpoint.text_decoders` reads the published weights.
+A config says which norm a layer has and where, how positions are known (learnt, rotary), how many heads share keys and
+values, whether the feed-forward is gated, and whether words see the image by cross-attention or as a prefix of their
+self-attention. :mod:`training.models.published_decoders` has the published families, which are these values;
+:mod:`export.import_checkpoint.text_decoders` reads the published weights.
 
-Shapes: B images, N visual tokens, P words of the prompt before the last, H heads, Q queries, S words decoded before,
-d model width, d_h = d / H.
+Shapes: B images, N visual tokens, n tokens of a prefix, H heads, H_k heads of keys and values, Q queries, S words
+decoded before, d model width, d_h = d / H.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.configs.checks import check_at_least_1, check_one_of, check_positive, check_shares
+from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
 from training.models.attention import MASKED_SCORE, HeadProjections, ImageCache, WordCache, converted_for_products
 from training.models.captioner import (
     Captioner,
@@ -31,7 +32,7 @@ from training.models.captioner import (
     split_sequences,
     visible_slots,
 )
-from training.models.layers import Dropout, rows_from
+from training.models.layers import Dropout
 
 
 def _gelu_tanh(x: Tensor) -> Tensor:
@@ -45,40 +46,86 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
 }
 """Activations by their names in a published config.json."""
+GATES = {**ACTIVATIONS, "silu": functional.silu}
+"""Activations of gated layers."""
+NORMS: dict[str, type[nn.LayerNorm] | type[nn.RMSNorm]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 
 
 @dataclass(frozen=True)
 class TextDecoderConfig(CaptionerConfig):
-    """Hyper-parameters of every published decoder; the defaults are the sizes of BERT-base."""
+    """The parts of a decoder; the defaults are BERT's with cross-attention."""
 
     d_model: int = 768
     heads: int = 12
+    key_value_heads: int | None = None
+    """Heads of keys and values in self-attention, each for as many heads of queries; None: as many as ``heads``."""
     d_ff: int = 3072
     layers: int = 12
     dropout: float = 0.1
     activation: str = "gelu"
-    """A key of :data:`ACTIVATIONS`."""
+    """A key of :data:`ACTIVATIONS`, or of :data:`GATES` where the layers are gated."""
+    gated: bool = False
+    """Whether the feed-forward multiplies its inner values by an activated second projection."""
+    bias: bool = True
+    """Whether the linear layers have one."""
+    norm: str = "layer"
+    """``layer`` or ``rms``."""
     epsilon: float = 1e-12
-    """Addend of the variance in every LayerNorm of the decoder."""
-    max_length: int = 512
-    """Longest sequence of words, prompt included, that the position table covers."""
+    """Addend of the variance in every norm of the decoder."""
+    norm_first: bool = False
+    """Whether a norm comes before its part of the layer, and one after the last layer (GPT-2, Llama); otherwise it
+    comes after each addition (BERT)."""
+    embedding_norm: bool = True
+    """Whether the embeddings are normed before the first layer."""
+    transform: bool = True
+    """Whether a layer, its activation and a norm come before the projection to the words, as in BERT."""
+    word_bias: bool = True
+    """Whether the projection to the words has a bias."""
     tied: bool = True
     """Whether the embeddings of the words are the weights of the projection to them."""
+    max_length: int = 512
+    """Longest sequence of words, prompt included; of learnt positions, which the table covers."""
+    rotary_base: float = 0.0
+    """Base of the frequencies of rotary positions; 0: positions are learnt, and those of words count words alone."""
+    image: str = "cross"
+    """``cross``: words see the image by cross-attention; ``prefix``: as a prefix of their self-attention."""
+    causal_image: bool = False
+    """Whether a token of the prefix sees only what stands before it; otherwise tokens see each other."""
+    project_tokens: bool = False
+    """Whether a linear layer brings the visual tokens to the decoder's width first."""
+    token_epsilon: float = 0.0
+    """Addend of the variance in the LayerNorm of projected tokens; 0: they have none."""
+    before_image: list[int] = field(default_factory=list)
+    """Ids of the words before the image, where it is a prefix."""
     prompt: list[int] = field(default_factory=list)
-    """Ids of the words that stand before every caption, the begin token first; empty: the begin token alone."""
+    """Ids of the words between the image and every caption, the begin token first, if there is one; empty: the begin
+    token alone."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least_1(self, "d_model", "heads", "d_ff", "layers", "max_length")
+        check_at_least_1(self, "d_model", "heads", "key_value_heads", "d_ff", "layers", "max_length")
         check_shares(self, "dropout")
         check_positive(self, "epsilon")
-        check_one_of(self, "activation", ACTIVATIONS)
-        if self.d_model % self.heads:
-            raise ValueError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads})")
-        if not all(0 <= word < self.vocabulary_size for word in self.prompt):
-            raise ValueError(f"prompt must have word ids below {self.vocabulary_size}, not {self.prompt}")
-        if len(self.prompt) >= self.max_length:
-            raise ValueError(f"prompt has {len(self.prompt)} words, but max_length is {self.max_length}")
+        check_not_negative(self, "rotary_base", "token_epsilon")
+        check_one_of(self, "activation", GATES if self.gated else ACTIVATIONS)
+        check_one_of(self, "norm", NORMS)
+        check_one_of(self, "image", ("cross", "prefix"))
+        for whole, part in (("d_model", "heads"), ("heads", "key_value_heads")):
+            if getattr(self, whole) % (getattr(self, part) or 1):
+                raise ValueError(
+                    f"{whole} ({getattr(self, whole)}) must be a multiple of {part} ({getattr(self, part)})"
+                )
+        words = [*self.before_image, *self.prompt]
+        if not all(0 <= word < self.vocabulary_size for word in words):
+            raise ValueError(f"prompt must have word ids below {self.vocabulary_size}, not {words}")
+        if len(words) >= self.max_length:
+            raise ValueError(f"prompt has {len(words)} words, but max_length is {self.max_length}")
+        if self.before_image and self.image == "cross":
+            raise ValueError("before_image needs an image that is a prefix")
+
+    def make_norm(self) -> nn.Module:
+        """Make a norm of the decoder."""
+        return NORMS[self.norm](self.d_model, eps=self.epsilon)
 
 
 class DecoderContext(NamedTuple):
@@ -89,75 +136,119 @@ class DecoderContext(NamedTuple):
     image_mask: Tensor | None
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
     prefix: list[ImageCache]
-    """Keys and values that every word's self-attention sees, (B, H, N + P, d_h) or (B, H, P, d_h)."""
+    """Keys and values that every word's self-attention sees, (B, H_k, n, d_h): of the words before the image, of the
+    image where it is a prefix, and of the prompt before its last word."""
     prefix_mask: Tensor | None
-    """(B, 1, 1, N + P) bool; None when all may be seen."""
+    """(B, 1, 1, n) bool; None when all may be seen."""
 
 
 class TextAttention(HeadProjections):
     """Scaled dot-product attention with H heads, to one or two lists of keys."""
 
-    def __init__(self, d_model: int, heads: int, source_width: int) -> None:
-        super().__init__(d_model, heads, source_width)
-        self.output = nn.Linear(d_model, d_model)
+    def __init__(self, config: TextDecoderConfig, source_width: int | None = None) -> None:
+        """Make the projections; ``source_width`` is that of what a cross-attention reads, None for self-attention."""
+        shared = config.key_value_heads if source_width is None else None
+        super().__init__(config.d_model, config.heads, source_width, key_value_heads=shared, bias=config.bias)
+        self.output = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.sharing = config.heads // (shared or config.heads)
+        """Heads of queries to a head of keys."""
 
-    def project_keys_values(self, x: Tensor) -> ImageCache:
-        """Project ``x`` (B, n, source_width) to keys and values (B, H, n, d_h)."""
-        return ImageCache(self.split_heads(self.key(x)), self.split_heads(self.value(x)))
+    def project_keys_values(self, x: Tensor, rotation: Tensor | None = None) -> ImageCache:
+        """Project ``x`` (B, n, source_width) to keys, which are rotated, and values (B, H_k, n, d_h)."""
+        return ImageCache(rotated(self.split_heads(self.key(x)), rotation), self.split_heads(self.value(x)))
 
-    def forward(self, x: Tensor, *sources: tuple[ImageCache, Tensor | None]) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, *sources: tuple[ImageCache, Tensor | None], rotation: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Attend from ``x`` (B, Q, d).
 
         Args:
             x: what attends.
             sources: one or two pairs of keys and values and their mask, bool, broadcastable to (B, H, Q, K), or None.
                 They are not joined: a step of the search would copy an image's keys for each word.
+            rotation: of :func:`rotary`, for the queries; None for none.
 
         Returns:
             (B, Q, d) and the attention weights over the keys of all sources, (B, H, Q, K).
         """
-        queries = self.scaled_queries(x)
+        queries = self._grouped(rotated(self.scaled_queries(x), rotation))
         scores = []
         for (keys, _), mask in sources:
-            score = queries @ keys.transpose(-2, -1)
+            score = self._ungrouped(queries @ keys.transpose(-2, -1))
             scores.append(score if mask is None else score.masked_fill(~mask, MASKED_SCORE))
         weights = (torch.cat(scores, dim=-1) if len(scores) > 1 else scores[0]).softmax(dim=-1)
         # The last part has no end: the number of words is not fixed in the graph of a step.
         ends = [*accumulate(keys.shape[2] for (keys, _), _ in sources[:-1]), None]
+        grouped = self._grouped(weights)
         parts = [
-            weights[..., first:last].to(values.dtype) @ values
+            grouped[..., first:last].to(values.dtype) @ values
             for first, last, ((_, values), _) in zip([0, *ends[:-1]], ends, sources, strict=True)
         ]
-        mixed = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        mixed = self._ungrouped(parts[0] if len(parts) == 1 else parts[0] + parts[1])
         return self.output(self.join_heads(mixed)), weights
+
+    def _grouped(self, x: Tensor) -> Tensor:
+        """Put the queries that share keys behind each other: (B, H, Q, ...) -> (B, H_k, H / H_k * Q, ...)."""
+        return x if self.sharing == 1 else x.unflatten(1, (-1, self.sharing)).flatten(2, 3)
+
+    def _ungrouped(self, x: Tensor) -> Tensor:
+        """Undo :meth:`_grouped`."""
+        return x if self.sharing == 1 else x.unflatten(2, (self.sharing, -1)).flatten(1, 2)
+
+
+def rotary(positions: Tensor, width: int, base: float) -> Tensor:
+    """Compute what rotates heads of a ``width`` (Su et al., 2021), as Llama pairs their values.
+
+    Args:
+        positions: (..., n) int64.
+        width: d_h.
+        base: of the frequencies.
+
+    Returns:
+        (2, ..., 1, n, d_h): the cosines, and the sines with the sign that :func:`rotated` needs.
+    """
+    powers = torch.arange(0, width, 2, device=positions.device).float() / width
+    angles = positions.float()[..., None] / base**powers
+    sines = angles.sin()
+    rotation = torch.stack([angles.cos().tile(2), torch.cat([-sines, sines], dim=-1)])
+    return rotation.unsqueeze(-3)
+
+
+def rotated(x: Tensor, rotation: Tensor | None) -> Tensor:
+    """Rotate heads (B, H, n, d_h) by what :func:`rotary` computes; None: not at all."""
+    if rotation is None:
+        return x
+    first, second = x.chunk(2, dim=-1)
+    return x * rotation[0].to(x.dtype) + torch.cat([second, first], dim=-1) * rotation[1].to(x.dtype)
 
 
 class TextLayer(nn.Module):
-    """Causal self-attention, cross-attention where the image is no prefix, feed-forward."""
+    """Self-attention, cross-attention where the image is no prefix, feed-forward."""
 
-    def __init__(self, config: TextDecoderConfig, *, pre_norm: bool, source_width: int) -> None:
-        """
-        Args:
-            config: sizes.
-            pre_norm: whether a norm comes before its part of the layer, as in GPT-2, and not after the addition.
-            source_width: width of the tokens that the cross-attention reads; 0: no cross-attention.
-        """
+    def __init__(self, config: TextDecoderConfig, source_width: int = 0) -> None:
+        """Make the layer; ``source_width`` is that of the tokens which its cross-attention reads, 0: it has none."""
         super().__init__()
-        d_model = config.d_model
-        self.pre_norm = pre_norm
-        self.self_attention = TextAttention(d_model, config.heads, d_model)
-        self.self_norm = nn.LayerNorm(d_model, eps=config.epsilon)
+        self.norm_first = config.norm_first
+        self.self_attention = TextAttention(config)
+        self.self_norm = config.make_norm()
         if source_width:
-            self.cross_attention = TextAttention(d_model, config.heads, source_width)
-            self.cross_norm = nn.LayerNorm(d_model, eps=config.epsilon)
-        self.inner = nn.Linear(d_model, config.d_ff)
-        self.outer = nn.Linear(config.d_ff, d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model, eps=config.epsilon)
-        self.activation = ACTIVATIONS[config.activation]
+            self.cross_attention = TextAttention(config, source_width)
+            self.cross_norm = config.make_norm()
+        self.gate = nn.Linear(config.d_model, config.d_ff, bias=config.bias) if config.gated else None
+        self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
+        self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
+        self.feed_forward_norm = config.make_norm()
+        self.activation = GATES[config.activation]
         self.dropout = Dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, words: WordCache | None, visible: Tensor | None, encoded: DecoderContext, layer: int
+        self,
+        x: Tensor,
+        words: WordCache | None,
+        visible: Tensor | None,
+        encoded: DecoderContext,
+        layer: int,
+        rotation: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, WordCache]:
         """Compute the layer for Q words of each image, or for the tokens of a prefix.
 
@@ -168,13 +259,14 @@ class TextLayer(nn.Module):
                 another one of ``x``; None: all.
             encoded: what there is of the images.
             layer: index of this layer.
+            rotation: of :func:`rotary`, for ``x``; None where positions are learnt.
 
         Returns:
             (B, Q, d); attention weights (B, H, Q, ...): of the cross-attention, else of the self-attention, the prefix
             before the words; and the keys and values of the words before and of ``x``.
         """
         inputs = converted_for_products(self._before(self.self_norm, x))
-        own = self.self_attention.project_keys_values(inputs)
+        own = self.self_attention.project_keys_values(inputs, rotation)
         if words is None:
             after = WordCache(Slots(own.keys), Slots(own.values))
         else:
@@ -182,64 +274,49 @@ class TextLayer(nn.Module):
         sources = [(ImageCache(after.keys.values, after.values.values), visible)]
         if encoded.prefix:
             sources.insert(0, (encoded.prefix[layer], encoded.prefix_mask))
-        update, weights = self.self_attention(inputs, *sources)
+        update, weights = self.self_attention(inputs, *sources, rotation=rotation)
         x = self._after(self.self_norm, x, update)
         if encoded.image:
             inputs = self._before(self.cross_norm, x)
             update, weights = self.cross_attention(inputs, (encoded.image[layer], encoded.image_mask))
             x = self._after(self.cross_norm, x, update)
-        hidden = self.activation(self.inner(self._before(self.feed_forward_norm, x)))
+        inputs = converted_for_products(self._before(self.feed_forward_norm, x))
+        hidden = self.inner(inputs)
+        hidden = self.activation(hidden) if self.gate is None else self.activation(self.gate(inputs)) * hidden
         return self._after(self.feed_forward_norm, x, self.outer(hidden)), weights, after
 
     def _before(self, norm: nn.Module, x: Tensor) -> Tensor:
-        return norm(x) if self.pre_norm else x
+        return norm(x) if self.norm_first else x
 
     def _after(self, norm: nn.Module, x: Tensor, update: Tensor) -> Tensor:
         x = x + self.dropout(update)
-        return x if self.pre_norm else norm(x)
+        return x if self.norm_first else norm(x)
 
 
 class TextDecoder(Captioner):
-    """Base class of the families; its state is one :class:`WordCache` per layer."""
+    """A decoder of described layers; its state is one :class:`WordCache` per layer."""
 
     Config = TextDecoderConfig
     config: TextDecoderConfig
 
-    def __init__(
-        self,
-        config: TextDecoderConfig,
-        *,
-        source_width: int,
-        pre_norm: bool = False,
-        transform: bool = False,
-        token_projection: nn.Module | None = None,
-    ) -> None:
-        """
-        Args:
-            config: sizes.
-            source_width: width of the tokens that cross-attention reads; 0: the tokens are a prefix of the words.
-            pre_norm: whether the layers are GPT-2's, not BERT's.
-            transform: whether the projection to the words has BERT's layer before it.
-            token_projection: layer through which the visual tokens go first; None: none.
-        """
+    def __init__(self, config: TextDecoderConfig) -> None:
         super().__init__(config)
         d = config.d_model
-        self.prefix_tokens = source_width == 0
-        self.token_projection = token_projection or nn.Identity()
+        self.token_projection: nn.Module = nn.Linear(config.token_width, d) if config.project_tokens else nn.Identity()
+        if config.token_epsilon:
+            self.token_projection = nn.Sequential(self.token_projection, nn.LayerNorm(d, eps=config.token_epsilon))
         # A parameter of two modules would be stored twice, or refused by safetensors.
         self.word_embedding = None if config.tied else nn.Embedding(config.vocabulary_size, d)
-        self.position_embedding = nn.Embedding(config.max_length, d)
-        self.embedding_norm = nn.Identity() if pre_norm else nn.LayerNorm(d, eps=config.epsilon)
+        self.position_embedding = None if config.rotary_base else nn.Embedding(config.max_length, d)
+        self.embedding_norm = config.make_norm() if config.embedding_norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
-        self.layers = nn.ModuleList(
-            TextLayer(config, pre_norm=pre_norm, source_width=source_width) for _ in range(config.layers)
-        )
-        self.final_norm = nn.LayerNorm(d, eps=config.epsilon) if pre_norm else nn.Identity()
-        if transform:
+        source_width = 0 if config.image == "prefix" else d if config.project_tokens else config.token_width
+        self.layers = nn.ModuleList(TextLayer(config, source_width) for _ in range(config.layers))
+        self.final_norm = config.make_norm() if config.norm_first else nn.Identity()
+        if config.transform:
             self.transform = nn.Linear(d, d)
-            self.transform_norm = nn.LayerNorm(d, eps=config.epsilon)
-        self.has_transform = transform
-        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=not pre_norm)
+            self.transform_norm = config.make_norm()
+        self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.word_bias)
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
@@ -248,58 +325,70 @@ class TextDecoder(Captioner):
 
     @property
     def prompt(self) -> list[int]:
-        """Ids of the words before a caption, the begin token among them."""
+        """Ids of the words between the image and a caption, the begin token among them."""
         return self.config.prompt or [Vocabulary.begin_id]
 
     @property
     def max_words(self) -> int:
-        return self.config.max_length - len(self.prompt) + 1
+        return self.config.max_length - len(self.config.before_image) - len(self.prompt) + 1
+
+    @property
+    def _first_position(self) -> int:
+        """Position of the word at which a caption begins. Rotary positions are relative: those before it are negative,
+        so that no step depends on the number of visual tokens."""
+        return 0 if self.config.rotary_base else len(self.config.before_image) + len(self.prompt) - 1
 
     def encode(self, visual: Visual) -> DecoderContext:
         tokens = converted_for_products(self.token_projection(visual.tokens))
         mask = None if visual.mask is None else visual.mask[:, None, None]
-        if self.prefix_tokens:
-            nothing = DecoderContext([], None, [], None)
-            encoded = DecoderContext([], None, self._prefix(tokens, mask, nothing), mask)
-        else:
-            # Contiguous, because every step of the search multiplies them, and would copy them for it.
-            image = [
-                ImageCache(*(x.contiguous() for x in layer.cross_attention.project_keys_values(tokens)))
-                for layer in self.layers
-                if isinstance(layer, TextLayer)
-            ]
-            encoded = DecoderContext(image, mask, [], None)
-        return encoded if len(self.prompt) == 1 else self._with_prompt(encoded, tokens.shape[0])
-
-    def _with_prompt(self, encoded: DecoderContext, batch: int) -> DecoderContext:
-        """Append the words of the prompt, except the last, to the prefix of B images."""
-        words = torch.tensor(self.prompt[:-1], device=self.position_embedding.weight.device)
-        count = len(words)
-        causal = torch.ones(count, count, dtype=torch.bool, device=words.device).tril()
-        x = self._embed(words[None], self.position_embedding.weight[:count]).expand(batch, -1, -1)
-        prompt = self._prefix(x, causal, encoded)
-        if not encoded.prefix:
-            return encoded._replace(prefix=prompt)
-        joined = [
-            ImageCache(torch.cat([image.keys, own.keys], dim=2), torch.cat([image.values, own.values], dim=2))
-            for image, own in zip(encoded.prefix, prompt, strict=True)
+        if self.config.image == "prefix":
+            return self._with_prefix(DecoderContext([], None, [], None), tokens, mask)
+        # Contiguous, because every step of the search multiplies them, and would copy them for it.
+        image = [
+            ImageCache(*(x.contiguous() for x in layer.cross_attention.project_keys_values(tokens)))
+            for layer in self.layers
+            if isinstance(layer, TextLayer)
         ]
-        mask = encoded.prefix_mask
-        if mask is not None:
-            mask = torch.cat([mask, mask.new_ones(batch, 1, 1, count)], dim=3)
-        return encoded._replace(prefix=joined, prefix_mask=mask)
+        encoded = DecoderContext(image, mask, [], None)
+        return encoded if len(self.prompt) == 1 else self._with_prefix(encoded, tokens[:, :0], None)
 
-    def _prefix(self, x: Tensor, visible: Tensor | None, encoded: DecoderContext) -> list[ImageCache]:
-        """Compute the keys and values of a prefix (B, n, d) in every layer."""
-        caches = []
-        for index, layer in enumerate(self.layers):
-            x, _, cache = layer(x, None, visible, encoded, index)
-            caches.append(ImageCache(cache.keys.values.contiguous(), cache.values.values.contiguous()))
-        return caches
+    def _with_prefix(self, encoded: DecoderContext, tokens: Tensor, mask: Tensor | None) -> DecoderContext:
+        """Add what stands before a caption: words, visual tokens (B, N, d), of which ``mask`` (B, 1, 1, N) are real or
+        all, and the words of the prompt except the last.
+        """
+        before, after = len(self.config.before_image), len(self.prompt) - 1
+        batch, count = tokens.shape[:2]
+        x = tokens
+        if before or after:
+            words = torch.tensor([*self.config.before_image, *self.prompt[:-1]], device=tokens.device)
+            said = self._embed(words[None], torch.arange(len(words), device=tokens.device)).expand(batch, -1, -1)
+            image = [tokens.to(said.dtype)] if self.config.image == "prefix" else []
+            x = torch.cat([said[:, :before], *image, said[:, before:]], dim=1)
+        index = torch.arange(before + count + after, device=tokens.device)
+        visible = index <= index[:, None]
+        if not self.config.causal_image:
+            is_image = (index >= before) & (index < before + count)
+            visible = visible | (is_image & is_image[:, None])
+        if mask is not None:
+            ones = mask.new_ones(batch, 1, 1, 1)
+            mask = torch.cat([ones.expand(-1, -1, -1, before), mask, ones.expand(-1, -1, -1, after)], dim=3)
+            visible = visible & mask
+        rotation = None
+        if self.config.rotary_base:
+            following = index >= index[:, None]
+            if mask is not None:
+                following = following & mask[:, 0]
+            rotation = self._rotation(-following.sum(dim=-1))
+        prefix = []
+        for number, layer in enumerate(self.layers):
+            x, _, cache = layer(x, None, visible, encoded, number, rotation)
+            prefix.append(ImageCache(cache.keys.values.contiguous(), cache.values.values.contiguous()))
+        return encoded._replace(prefix=prefix, prefix_mask=mask)
 
     def initial_state(self, encoded: DecoderContext, sequences: int) -> list[WordCache]:
-        like = (encoded.image or encoded.prefix)[0].keys
-        empty = like.new_zeros(like.shape[0], like.shape[1], 0, like.shape[3])
+        like = (encoded.prefix or encoded.image)[0].keys
+        heads = self.config.key_value_heads or self.config.heads
+        empty = like.new_zeros(like.shape[0], heads, 0, like.shape[3])
         return [WordCache(Slots(empty), Slots(empty)) for _ in self.layers]
 
     def decode(
@@ -314,11 +403,10 @@ class TextDecoder(Captioner):
     ) -> Step:
         """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
         _, group, length = words.shape
-        words = self._after_prompt(words, torch.arange(length, device=words.device) + position)
-        positions = rows_from(self.position_embedding.weight, position + len(self.prompt) - 1, length)
+        positions = torch.arange(length, device=words.device) + (position + self._first_position)
         logits, weights, caches = self._decode_words(
             join_sequences(words),
-            positions if length == 1 else positions.repeat(group, 1),
+            positions if length == 1 else positions.repeat(group),
             visible_slots(past, length),
             state,
             encoded,
@@ -328,18 +416,23 @@ class TextDecoder(Captioner):
         return Step(split_sequences(logits, length), shares, caches)
 
     def decode_tree(self, tree: PrefixTree, encoded: DecoderContext) -> Tensor:
-        positions = self.position_embedding(tree.positions + len(self.prompt) - 1)
-        state = self.initial_state(encoded, 1)
-        words = self._after_prompt(tree.words, tree.positions)
-        return self._decode_words(words, positions, tree.visible, state, encoded, attention=False)[0]
-
-    def _after_prompt(self, words: Tensor, positions: Tensor) -> Tensor:
-        """Put the prompt's last word, which a caption follows, in the place of the begin token at position 0."""
-        return words if len(self.prompt) == 1 else torch.where(positions == 0, self.prompt[-1], words)
+        positions = tree.positions + self._first_position
+        return self._decode_words(
+            tree.words, positions, tree.visible, self.initial_state(encoded, 1), encoded, attention=False
+        )[0]
 
     def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Embed words (B, Q) at positions (..., Q), where these are learnt: (B, Q, d)."""
         table = self.word_projection if self.word_embedding is None else self.word_embedding
-        return self.dropout(self.embedding_norm(functional.embedding(words, table.weight) + positions))
+        x = functional.embedding(words, table.weight)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(positions)
+        return self.dropout(self.embedding_norm(x))
+
+    def _rotation(self, positions: Tensor) -> Tensor | None:
+        """Compute what rotates the heads of words at positions (..., Q); None where positions are learnt."""
+        config = self.config
+        return rotary(positions, config.d_model // config.heads, config.rotary_base) if config.rotary_base else None
 
     def _decode_words(
         self,
@@ -354,8 +447,8 @@ class TextDecoder(Captioner):
         """Decode Q words of each image.
 
         Args:
-            words: (B, Q) int64.
-            positions: (..., Q, d), their rows of the position table.
+            words: (B, Q) int64; the prompt's last word takes the place of the begin token, which a caption follows.
+            positions: (..., Q) int64, of the words.
             visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
             state: S slots.
             encoded: the images.
@@ -364,24 +457,27 @@ class TextDecoder(Captioner):
         Returns:
             The logits (B, Q, V); the attention on the tokens (B, Q, N), or None; the state with S + Q slots.
         """
-        x, visible = self._embed(words, positions), visible[:, None]
+        if self.prompt != [Vocabulary.begin_id]:
+            words = torch.where(positions == self._first_position, self.prompt[-1], words)
+        x, visible, rotation = self._embed(words, positions), visible[:, None], self._rotation(positions)
         caches = []
         for index, layer in enumerate(self.layers):
-            x, weights, cache = layer(x, state[index], visible, encoded, index)
+            x, weights, cache = layer(x, state[index], visible, encoded, index, rotation)
             caches.append(cache)
         logits = self._project(self.final_norm(x))
         return logits, self._image_shares(weights, encoded) if attention else None, caches
 
     def _project(self, x: Tensor) -> Tensor:
         """Compute the logits (B, Q, V) from the last layer's output (B, Q, d)."""
-        if self.has_transform:
-            x = self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
+        if self.config.transform:
+            x = self.transform_norm(GATES[self.config.activation](self.transform(x)))
         return self.word_projection(x)
 
     def _image_shares(self, weights: Tensor, encoded: DecoderContext) -> Tensor:
         """Average the last layer's attention over heads: (B, H, Q, ...) -> (B, Q, N), 1 in sum over the tokens."""
         shares = weights.mean(dim=1)
-        if self.prefix_tokens:
-            shares = shares[..., : encoded.prefix[-1].keys.shape[2] - len(self.prompt) + 1]
+        if self.config.image == "prefix":
+            first = len(self.config.before_image)
+            shares = shares[..., first : encoded.prefix[-1].keys.shape[2] - len(self.prompt) + 1]
             shares = shares / shares.sum(dim=-1, keepdim=True)
         return shares

@@ -1,0 +1,49 @@
+"""The published decoders as values of :class:`TextDecoderConfig`; the defaults are the sizes of the base models."""
+
+from dataclasses import dataclass
+
+from training.models.text_decoder import TextDecoder, TextDecoderConfig
+
+
+class Blip(TextDecoder):
+    """BLIP: bootstrapping language-image pre-training (Li et al., ICML 2022), the image-grounded text decoder.
+
+    BERT's layers with cross-attention to the visual tokens. The published captions follow the prompt "a picture of".
+    """
+
+
+@dataclass(frozen=True)
+class GitConfig(TextDecoderConfig):
+    layers: int = 6
+    max_length: int = 1024
+    transform: bool = False
+    image: str = "prefix"
+    project_tokens: bool = True
+    token_epsilon: float = 1e-5
+
+
+class Git(TextDecoder):
+    """GIT: a generative image-to-text Transformer (Wang et al., TMLR 2022), the decoder.
+
+    The visual tokens, projected to the decoder's width, stand before the words in the self-attention of BERT's layers;
+    they see each other, and words see all of them.
+    """
+
+    Config = GitConfig
+
+
+@dataclass(frozen=True)
+class VisionEncoderDecoderConfig(TextDecoderConfig):
+    activation: str = "gelu_new"
+    epsilon: float = 1e-5
+    norm_first: bool = True
+    embedding_norm: bool = False
+    transform: bool = False
+    word_bias: bool = False
+    max_length: int = 1024
+
+
+class VisionEncoderDecoder(TextDecoder):
+    """The decoder of a vision-encoder-decoder model: GPT-2 with cross-attention (Radford et al., 2019), or BERT's."""
+
+    Config = VisionEncoderDecoderConfig
