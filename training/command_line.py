@@ -55,9 +55,7 @@ def run_command(
     Args:
         command: function that returns an exit status, or None for 0. An OSError without a file name is reported with
             the command's parameter ``output``, if it has one.
-        program: command line of the program, for the help text.
         errors: exceptions whose message is a sentence for the user.
-        stopped: message after Ctrl-C.
 
     Returns:
         The exit status: that of the command, :data:`FAILED`, :data:`INTERRUPTED`, or 2 after wrong options.
@@ -94,7 +92,6 @@ def errors_in_a_sentence(
     Args:
         errors: exceptions whose message is a sentence for the user; all others keep their traceback.
         output: file that the command writes; reported with an OSError without a file name.
-        stopped: message after Ctrl-C.
 
     Raises:
         typer.Exit: after one of ``errors`` or an OSError with :data:`FAILED`, after Ctrl-C with :data:`INTERRUPTED`.
@@ -121,9 +118,6 @@ def _check_outputs(options: Mapping[str, object]) -> None:
 
     Outputs are the options `output` and `json_path`, and of a command that replaces bundles the folder `bundle` and the
     file `checkpoint`; every other path is an input.
-
-    Raises:
-        OutputError: an output is an input.
     """
     replaces = "replace" in options
     names = ("output", "bundle", "checkpoint") if replaces else ("output", "json_path")
@@ -146,10 +140,7 @@ def report_error(error: object) -> None:
 
 def repeat_list_options(arguments: Sequence[str], options: set[str]) -> list[str]:
     """Rewrite ``--bundle A B`` as ``--bundle A --bundle B``, the only form that typer reads.
-
-    Args:
-        arguments: arguments of the command line.
-        options: names of the options that take a list; all arguments up to the next option belong to them.
+    ``options``: names of the options that take a list; all arguments up to the next option belong to them.
     """
     written: list[str] = []
     option, values = "", 0

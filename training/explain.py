@@ -141,11 +141,7 @@ def _report(path: Path, words: Sequence[str], values: Sequence[float], digits: s
 
 
 def _check_prototypes(captioner: DatasetCaptioner) -> None:
-    """Check that a captioner attends to prototypes.
-
-    Raises:
-        CheckpointError: it is of another family, was not trained for long enough, or captions stored features.
-    """
+    """Check that a captioner attends to prototypes."""
     path, trained = captioner.path, captioner.trained
     if not isinstance(trained.captioner, PmaNet):
         raise CheckpointError(f"{path} is of the family {trained.family}; only pma_net has prototypes")
@@ -156,11 +152,7 @@ def _check_prototypes(captioner: DatasetCaptioner) -> None:
 
 
 def _checkpoint(path: Path) -> Path:
-    """Return the file of a captioner for torch.
-
-    Raises:
-        CheckpointError: a bundle has graphs alone, which have no gradients.
-    """
+    """Return the file of a captioner for torch."""
     if path.is_dir() and not (path / _IMPORTED).exists():
         raise CheckpointError(
             f"{path} has graphs, which have no gradients; give the best.safetensors that the bundle was exported from"
@@ -169,11 +161,7 @@ def _checkpoint(path: Path) -> Path:
 
 
 def _stored_visual(features: RegionFeatures, path: Path, captioner: DatasetCaptioner) -> Visual:
-    """Read the features of a photograph.
-
-    Raises:
-        DataError: there are none.
-    """
+    """Read the features of a photograph."""
     digits = path.stem[len(path.stem.rstrip("0123456789")) :].lstrip("0")
     names = [name for name in (path.name, path.stem, digits) if name and name in features]
     if not names:

@@ -62,10 +62,7 @@ def read_yaml(path: Path) -> Any:
 def read_experiment_file(path: Path, derived: Sequence[Path] = ()) -> Any:
     """Read an experiment file. ``base: FILE`` in it, or in a run of a recipe, names a file beside it whose keys it has,
     too: mappings are merged, but that of ``model`` is replaced, and a mapping by number changes entries of a list.
-
-    Args:
-        path: the file.
-        derived: files that have this one as their base.
+    ``derived``: files that have this one as their base.
 
     Raises:
         ConfigError: a file is missing or not YAML, has itself as its base, or changes an entry that its base lacks.
@@ -135,8 +132,6 @@ def build_config(kind: type[T], raw: Any, where: str, ignore_unknown_keys: bool 
     """Build a configuration from plain keys and values; a key that is not given has its default.
 
     Args:
-        kind: a dataclass.
-        raw: keys and values.
         where: beginning of error sentences, e.g. the file's name.
         ignore_unknown_keys: True for keys and values that an earlier version may have written.
 

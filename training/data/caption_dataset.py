@@ -99,9 +99,7 @@ class DatasetOptions(Protocol):
 
     def open(self, data: Path) -> CaptionDataset:
         """Open the data set.
-
-        Args:
-            data: folder that contains the paths of the options.
+        ``data``: folder that contains the paths of the options.
 
         Raises:
             DataError: the data is missing or malformed.

@@ -43,9 +43,7 @@ class TokenizedCaptions(Sequence[list[list[str]]]):
     @classmethod
     def from_words(cls, captions: Iterable[Iterable[Iterable[str]]]) -> "TokenizedCaptions":
         """Number the words of captions.
-
-        Args:
-            captions: for each image its captions, as words.
+        ``captions``: for each image its captions, as words.
         """
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         ids, caption_starts, image_starts = array("i"), array("q", [0]), array("q", [0])
@@ -127,9 +125,7 @@ class EncodedCaptions:
 
     def read(self, images: NDArray[np.integer]) -> NDArray[np.int64]:
         """Read the captions of B images.
-
-        Args:
-            images: (B,) indices into the captions.
+        ``images``: (B,) indices into the captions.
 
         Returns:
             (B, G, T), G of the image with most captions, T of the longest caption; missing captions are padding.

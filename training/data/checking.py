@@ -40,11 +40,6 @@ most 0.66."""
 def check_data(config: DataConfig, data: Path, *, pictures: bool = True) -> tuple[dict[str, list[str]], list[Issue]]:
     """Read everything that a data set has.
 
-    Args:
-        config: of the data set.
-        data: data folder.
-        pictures: whether to read the pictures, too.
-
     Returns:
         The images of each split, and everything that is wrong with them.
 
@@ -69,11 +64,7 @@ def check_data(config: DataConfig, data: Path, *, pictures: bool = True) -> tupl
 
 def unusable_pictures(config: DataConfig, data: Path, cache: Path) -> tuple[frozenset[str], str]:
     """Read the pictures before training, if the experiment says so or has the user's own data.
-
-    Args:
-        config: of the data set.
-        data: data folder.
-        cache: folder for what was found, so that a picture is read once.
+    ``cache``: folder for what was found, so that a picture is read once.
 
     Returns:
         Image ids to leave out, and a sentence on all that is left out; empty if nothing is.
@@ -131,11 +122,7 @@ def _read_pictures(
     dataset: CaptionDataset, images: Sequence[str], checked: Path | None = None
 ) -> tuple[dict[str, Issue], dict[str, _Picture]]:
     """Read every picture once, in parallel.
-
-    Args:
-        dataset: of the pictures.
-        images: image ids.
-        checked: file with the digests of pictures that are not read again; None: all are read.
+    ``checked``: file with the digests of pictures that are not read again; None: all are read.
 
     Returns:
         The issue of each picture that cannot be used, and the others.

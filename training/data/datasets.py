@@ -100,10 +100,6 @@ TRAINED_ON = "captions_trained_on"
 def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:
     """Open the data set of an experiment.
 
-    Args:
-        config: the entry ``data`` of the experiment.
-        data: folder that contains its paths.
-
     Raises:
         DataError: the data is missing or malformed.
     """
@@ -125,10 +121,8 @@ def provenance(config: DataConfig) -> list[dict[str, str]]:
 
 def provenance_of_record(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """Collect name and terms of the data sets whose captions a trained captioner has learnt.
-
-    Args:
-        record: of the captioner. One without :data:`TRAINED_ON` is by an earlier version, whose data sets and options
-            may be unknown.
+    ``record``: of the captioner. One without :data:`TRAINED_ON` is by an earlier version, whose data sets and options
+    may be unknown.
     """
     if TRAINED_ON in record:
         return list(record[TRAINED_ON])

@@ -91,9 +91,7 @@ class FeatureExtractor(Protocol):
 
     def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Compute the features of frames.
-
-        Args:
-            frames_bgr: (H, W, 3) uint8 each.
+        ``frames_bgr``: (H, W, 3) uint8 each.
 
         Yields:
             For each frame the tokens (n, token width) float32 and their boxes (n, 4) float32 in pixels.
@@ -109,10 +107,6 @@ class BackboneExtractor:
 
     def __init__(self, name: str, data: Path) -> None:
         """Read a backbone.
-
-        Args:
-            name: as in an experiment file.
-            data: folder of the data sets.
 
         Raises:
             BackboneError: it is missing or malformed.
@@ -199,10 +193,8 @@ def fill_store(
     """Add the features of the photographs that a store does not contain; photographs that cannot be read are skipped.
 
     Args:
-        extractor: computes the features.
         photographs: files by image id.
         store: folder of the store; an existing store is continued.
-        batch_size: photographs that are read and computed at once.
         save_every: photographs in a shard. If the process is killed, those that are not yet written are lost.
 
     Raises:
@@ -285,7 +277,6 @@ def convert_features(
         kind: format of the files, a key of :data:`training.data.visual_inputs.FEATURE_KINDS`.
         paths: one file or folder, or several that hold different images.
         store: folder of the store; an existing store is continued.
-        width: width of a feature.
         max_regions: how many regions of an image are kept, in file order; 0: all.
         save_every: images in a shard. If the process is killed, those that are not yet written are lost.
         image_sizes: annotation files with the sizes of images, for formats that may lack them.

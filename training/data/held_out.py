@@ -23,9 +23,7 @@ def kept_aside_rooms() -> tuple[str, ...]:
 @cache
 def excluded_photographs(folder: str) -> frozenset[str]:
     """Collect the photographs of a data folder that no model may learn from.
-
-    Args:
-        folder: name of the data folder, such as ``flickr8k``.
+    ``folder``: name of the data folder, such as ``flickr8k``.
 
     Returns:
         File names: those kept aside, and near duplicates of photographs of dev, test and benchmark sets.

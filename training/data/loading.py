@@ -22,7 +22,6 @@ def shuffle(costs: np.ndarray, batch: int, random: np.random.Generator) -> np.nd
     Args:
         costs: (images,) work of a step for each image, in any unit.
         batch: images a batch; batch k of the order begins at ``k * batch``.
-        random: generator of the epoch.
 
     Returns:
         (images,) integers, the indices in that order.
@@ -50,8 +49,6 @@ def divide_batch(images: np.ndarray, costs: np.ndarray, accumulate: int, rank: i
         images: (B,) integers, the whole batch.
         costs: (B,) work of a step for each image, in any unit.
         accumulate: shares a process; fewer in a short batch.
-        rank: of this process.
-        processes: number of processes.
 
     Returns:
         1 to ``accumulate`` arrays, the shares of this process.
@@ -88,11 +85,7 @@ def load_ahead(load: Callable[[Key], Value], keys: Iterable[Key], threads: int) 
 
     The values and their order do not depend on the number of threads. An exception of ``load`` is raised in the place
     of its key. Close the iterator unless it is exhausted.
-
-    Args:
-        load: called in another thread.
-        keys: in the order of the values.
-        threads: number of keys that are loaded at the same time; at most twice as many values wait to be taken.
+    ``threads``: number of keys that are loaded at the same time; at most twice as many values wait to be taken.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="load")
     waiting: deque[Future[Value]] = deque()

@@ -220,11 +220,7 @@ def _rows_of_texts(folder: Path, files: Sequence[Path], issues: list[Issue]) -> 
 
 
 def _rows_of_table(path: Path) -> Iterator[Row]:
-    """Read a table, by its suffix.
-
-    Raises:
-        DataError: it is missing, malformed or empty, of an unknown kind, or lacks a column; names the place.
-    """
+    """Read a table, by its suffix."""
     if path.suffix in (".csv", ".tsv"):
         entries = _rows_of_csv(path)
     elif path.suffix in (".jsonl", ".ndjson"):

@@ -18,10 +18,6 @@ from training.errors import DataError
 def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:
     """Read a photograph, (H, W, 3) uint8 BGR.
 
-    Args:
-        path: the file.
-        image: image id, for the message.
-
     Raises:
         DataError: the file is missing or not an image; names it, the image id and the reason.
     """

@@ -86,9 +86,7 @@ def prefix_trees(captions: NDArray[np.int64], weights: NDArray[np.floating] | No
 
 def count_prefixes(captions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the different prefixes of each image, the nodes of its tree.
-
-    Args:
-        captions: (B, G, T + 1), as :func:`prefix_trees` takes them.
+    ``captions``: (B, G, T + 1), as :func:`prefix_trees` takes them.
 
     Returns:
         (B,)

@@ -80,11 +80,7 @@ RULES = {
 
 def build_vocabulary(counts: Mapping[str, int], minimum_count: int, required: Iterable[str] = ()) -> Vocabulary:
     """Collect the words that occur ``minimum_count`` times or more, by descending frequency, ties by spelling.
-
-    Args:
-        counts: how often each word occurs in the training captions.
-        minimum_count: words that occur less often are left out.
-        required: words that are never left out.
+    ``required``: words that are never left out.
     """
     kept = {word for word, n in counts.items() if n >= minimum_count} | set(required)
     return Vocabulary((*SPECIAL, *sorted(kept, key=lambda word: (-counts.get(word, 0), word))))

@@ -15,9 +15,7 @@ def random_view(image_bgr: np.ndarray, flip: bool, smallest_share: float, random
 
     Args:
         image_bgr: (H, W, 3) uint8.
-        flip: whether to mirror the crop.
         smallest_share: lower bound of the share of each side that the crop keeps; 1 keeps the whole photograph.
-        random: generator of this image.
 
     Returns:
         (H, W, 3) uint8.
@@ -34,10 +32,7 @@ def random_view(image_bgr: np.ndarray, flip: bool, smallest_share: float, random
 
 def degrade_as_camera(image_bgr: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
     """Make a photograph worse, as the camera of a robot would, by one to three of several means.
-
-    Args:
-        image_bgr: (H, W, 3) uint8.
-        random: generator of this image.
+    ``image_bgr``: (H, W, 3) uint8.
 
     Returns:
         (H, W, 3) uint8.

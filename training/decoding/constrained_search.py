@@ -43,7 +43,6 @@ def constrained_beam_search(
 
     Args:
         captioner: of any family, in evaluation mode.
-        visual: the images.
         constraints: up to three sets of word ids for each image; an image may have none.
         settings: of the search; ``beam_size`` is the number of beams in each state, and ``max_words``, ``forbidden``
             and ``end_penalty`` are as in beam search. The others are not used: the search ends when every beam has
@@ -132,9 +131,7 @@ class _Machine:
 
     def continuations(self, totals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Select the k best continuations that lead to each state.
-
-        Args:
-            totals: (B, states * k, V), scores of all continuations.
+        ``totals``: (B, states * k, V), scores of all continuations.
 
         Returns:
             Scores, parents and words, each (B, states * k).

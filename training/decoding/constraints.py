@@ -24,10 +24,7 @@ Constraints = Mapping[str, Sequence[frozenset[int]]]
 
 def word_ids(vocabulary: Vocabulary, words: Iterable[str]) -> frozenset[int]:
     """Look up words and their plurals.
-
-    Args:
-        vocabulary: of the captioner.
-        words: in the singular; a name of several words has no id and is left out.
+    ``words``: in the singular; a name of several words has no id and is left out.
     """
     forms = [form for word in words for form in (word.lower(), plural(word.lower()))]
     return frozenset(index for index in vocabulary.encode(forms) if index >= len(SPECIAL))
@@ -40,7 +37,6 @@ def constraints_of_file(path: Path, images: Sequence[str], vocabulary: Vocabular
         path: the file; by image id up to three constraints: a word, or words one of which satisfies the constraint, in
             the singular.
         images: image ids; those that the file lacks have no constraints.
-        vocabulary: of the captioner.
 
     Raises:
         DataError: the file is missing or malformed, names no image of ``images``, or has a constraint whose words are
@@ -76,9 +72,7 @@ def constraints_of_objects(
 
     Args:
         detector: an ONNX file (docs/objects.md), or the folder of a bundle with a detector.
-        images: image ids.
         read_image: reads an image, (H, W, 3) uint8 BGR.
-        vocabulary: of the captioner.
 
     Raises:
         BundleError: the bundle is missing or wrong.

@@ -77,7 +77,6 @@ def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attr
 
     Args:
         captioner: in evaluation mode, computing in float32. Probabilities are normalised as in its beam search.
-        visual: of one image.
         words: (T,) int64, the words of a caption without its begin token.
 
     Raises:

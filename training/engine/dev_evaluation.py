@@ -61,11 +61,8 @@ class DevEvaluation:
     ) -> None:
         """
         Args:
-            images: image ids of the split.
             references: for each image the human captions, as words joined by spaces.
-            settings: of the experiment.
             seed: of the experiment; the subset depends on it alone.
-            processes: processes of the run.
         """
         self._images, self._settings, self._processes = images, settings, processes
         self._references = IndexedReferences(references)
@@ -76,11 +73,7 @@ class DevEvaluation:
 
     def score(self, trained: TrainedCaptioner, inputs: VisualInputs, *, epochs_left: int) -> DevScores:
         """Score the split, or its subset; the result is the same in every process.
-
-        Args:
-            trained: captioner in evaluation mode, with the vocabulary.
-            inputs: visual tokens of the split.
-            epochs_left: number of epochs of the phase after this one.
+        ``epochs_left``: number of epochs of the phase after this one.
 
         Raises:
             DataError: an image cannot be read.

@@ -44,10 +44,8 @@ class OtherProcessError(Exception):
 
 def choose_device(name: str) -> torch.device:
     """Choose the device of this process.
-
-    Args:
-        name: ``auto`` (a GPU for every process of this machine if there are enough, else the CPU), ``cpu``, ``cuda``
-            or, for a single process, ``cuda:N``.
+    ``name``: ``auto`` (a GPU for every process of this machine if there are enough, else the CPU), ``cpu``, ``cuda``
+    or, for a single process, ``cuda:N``.
 
     Raises:
         DeviceError: there is no such device, or there are fewer devices than processes.
@@ -93,11 +91,7 @@ class Processes:
     """Device, precision and processes of a run."""
 
     def __init__(self, device: torch.device) -> None:
-        """Connect to the other processes that torchrun has started, if any.
-
-        Args:
-            device: device of this process.
-        """
+        """Connect to the other processes that torchrun has started, if any."""
         self.device = device
         self.precision = "fp32"
         """A key of :data:`PRECISIONS`, in which :meth:`autocast` computes; the same in all processes."""
@@ -285,9 +279,7 @@ class Processes:
 
     def _announce(self, failure: Exception | None) -> Callable[[], None]:
         """Tell the other processes in the background whether this one has failed.
-
-        Args:
-            failure: error of this process; None if it has not failed.
+        ``failure``: error of this process; None if it has not failed.
 
         Returns:
             A function that waits for the announcements of all processes, and raises the errors of :meth:`fail_in_all`.

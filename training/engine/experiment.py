@@ -21,10 +21,7 @@ from training.objectives import OBJECTIVES
 
 def load_experiment(path: Path, assignments: Sequence[str] = ()) -> ExperimentConfig | RecipeConfig:
     """Read an experiment file: one run, or a recipe of several.
-
-    Args:
-        path: the file.
-        assignments: values that replace those of the file, see :func:`training.configs.parsing.set_key`.
+    ``assignments``: values that replace those of the file, see :func:`training.configs.parsing.set_key`.
 
     Raises:
         ConfigError: not YAML, an unknown or missing key, or a value that is not allowed.

@@ -97,9 +97,6 @@ def choose_precision(
     device without instructions for it.
 
     Args:
-        config: the experiment.
-        device: device of the run.
-        processes: number of processes.
         former: precision of a resumed run so far; empty for a new run.
         measure: called for a new run on a CPU with bf16 instructions, if the experiment leaves the precision open.
     """

@@ -41,7 +41,6 @@ class ResultReader:
     def __init__(self, processes: Processes, max_loss: float, *, overflows: bool = False) -> None:
         """
         Args:
-            processes: processes of the run.
             max_loss: a loss whose absolute value is greater has exploded.
             overflows: whether gradients may overflow, as scaled ones of fp16 do now and then.
         """

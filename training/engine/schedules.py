@@ -74,7 +74,6 @@ def make_scheduler(optimizer: torch.optim.Optimizer, phase: PhaseConfig, total: 
 
     Args:
         optimizer: its groups have the peak learning rates as ``initial_lr``.
-        phase: the phase.
         total: number of steps of the phase's schedule.
         done: number of finished steps of the phase.
     """

@@ -55,8 +55,6 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     """Read the data of an experiment and build its model.
 
     Args:
-        config: the experiment.
-        data: folder of the data sets and released weights.
         cache: folder for grid features, shared between runs.
         left_out: image ids that cannot be used.
 
@@ -120,11 +118,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
 
 
 def _check_words(words: TokenizedCaptions, written: Mapping[str, Sequence[str]], images: Sequence[str]) -> None:
-    """Check that every caption has a word.
-
-    Raises:
-        DataError: it has none; counts them and names one.
-    """
+    """Check that every caption has a word."""
     empty = np.flatnonzero(np.diff(words.caption_starts) == 0)
     if len(empty):
         place = int(np.searchsorted(words.image_starts, empty[0], side="right")) - 1
@@ -156,11 +150,7 @@ def _facts(images: Mapping[str, Sequence[str]], words: TokenizedCaptions, vocabu
 
 
 def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig, search: Search) -> None:
-    """Check that the vocabulary has words, and enough of them for the beams of every search of the run.
-
-    Raises:
-        ConfigError: it does not.
-    """
+    """Check that the vocabulary has words, and enough of them for the beams of every search of the run."""
     if len(vocabulary) == len(SPECIAL):
         raise ConfigError(
             "data: no word of the training captions is in the vocabulary; lower data.minimum_count or check them"
@@ -180,9 +170,6 @@ def _vocabulary(
 
     The vocabulary is that of the model to start from, if there is one, with the words of these captions after its own
     if the experiment extends it.
-
-    Raises:
-        ConfigError: the vocabulary to extend has pieces of words.
     """
     if initial is not None and not config.extend_vocabulary:
         pieces = bool(initial.vocabulary.continuation)
@@ -227,12 +214,7 @@ def _check_lengths(captioner: Captioner, lengths: Mapping[str, int]) -> None:
 
 
 def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) -> dict[str, Any]:
-    """Give the captioner the vectors of a file, and say which words have none.
-
-    Raises:
-        ConfigError: the captioner says pieces of words, or takes no vectors, or of another width.
-        DataError: the file is missing or malformed.
-    """
+    """Give the captioner the vectors of a file, and say which words have none."""
     if vocabulary.continuation:
         raise ConfigError("word_vectors: pieces of words have no vectors; set data: tokenizer to words")
     found = read_vectors(path, vocabulary.words)
@@ -251,9 +233,6 @@ def _start_from(initial: TrainedCaptioner, trained: TrainedCaptioner, path: str)
     """Copy the weights of a finished run, except those of its detector: the experiment names its own.
 
     Options without weights, such as ``dropout``, may differ.
-
-    Raises:
-        ConfigError: the run has another family, size or backbone.
     """
     if initial.family != trained.family:
         raise ConfigError(f"start_from: {path} is a captioner of the family {initial.family}, not {trained.family}")

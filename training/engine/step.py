@@ -49,8 +49,6 @@ class GradientStep:
     ) -> None:
         """
         Args:
-            processes: processes of the run.
-            task: computes the loss.
             modules: those that learn in this phase, by name.
             phase: accumulation and clipping.
         """
@@ -63,9 +61,7 @@ class GradientStep:
 
     def read(self, images: np.ndarray) -> list[MicroBatch]:
         """Read the parts of a batch that this process computes; may be called in another thread.
-
-        Args:
-            images: (B,) indices of the whole batch.
+        ``images``: (B,) indices of the whole batch.
 
         Raises:
             DataError: an image cannot be read.
@@ -82,10 +78,7 @@ class GradientStep:
 
     def differentiate(self, parts: list[MicroBatch], optimizer: torch.optim.Optimizer) -> UnreadResult:
         """Set the gradients of the parameters to the clipped gradient of a batch, without waiting for a GPU.
-
-        Args:
-            parts: result of :meth:`read`.
-            optimizer: of the parameters.
+        ``parts``: result of :meth:`read`.
         """
         processes, self._parts = self._processes, parts
         for parameters in self._parameters.values():

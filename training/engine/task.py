@@ -59,13 +59,7 @@ class CaptionTask:
         processes: Processes,
         left_out: Collection[str] = (),
     ) -> None:
-        """
-        Args:
-            config: the experiment.
-            data: folder of the data sets and released weights.
-            cache: folder for computed features, shared between runs.
-            processes: processes of the run.
-            left_out: image ids that cannot be used.
+        """``left_out``: image ids that cannot be used.
 
         Raises:
             ConfigError: the experiment does not fit its data.
@@ -151,10 +145,7 @@ class CaptionTask:
 
     def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         """Begin an epoch, from its first batch or from a later one after a resume.
-
-        Args:
-            epoch: index of the epoch in the phase.
-            random: generator of the epoch.
+        ``epoch``: index of the epoch in the phase.
 
         Returns:
             (N,) integers, the images of the epoch, or its pairs, in the order of training.
@@ -188,10 +179,7 @@ class CaptionTask:
 
     def loss(self, inputs: TaskBatch, images: np.ndarray) -> BatchLoss:
         """Compute the loss of images, in the precision of the run.
-
-        Args:
-            inputs: from :meth:`read`, on the device.
-            images: (B,) integers.
+        ``inputs``: from :meth:`read`, on the device.
         """
         visual = drop_patches(self.inputs.visual(inputs.visual), self._phase.patch_dropout)
         return self._objective(self.trained.captioner, visual, images, inputs.targets)
@@ -224,19 +212,14 @@ class CaptionTask:
 
     def save(self, path: Path, epoch: Mapping[str, Any]) -> None:
         """Write the trained captioner.
-
-        Args:
-            path: file to write.
-            epoch: log entry of the last trained epoch.
+        ``epoch``: log entry of the last trained epoch.
         """
         self.trained.record = {**self.trained.record, "dev": dict(epoch)}
         self.trained.save(path)
 
     def evaluate(self, epochs_left: int) -> DevScores:
         """Score the dev split, or its subset, with the beam size of the robot; equal in every process.
-
-        Args:
-            epochs_left: number of epochs of the phase after this one; with 0 the whole split is scored.
+        ``epochs_left``: number of epochs of the phase after this one; with 0 the whole split is scored.
 
         Raises:
             DataError: an image cannot be read.

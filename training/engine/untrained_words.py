@@ -22,12 +22,7 @@ DONORS = 4
 
 
 def untrained_words(vocabulary: Vocabulary, trained: Collection[str]) -> list[str]:
-    """Return the words of a vocabulary that are in no training caption.
-
-    Args:
-        vocabulary: of the captioner.
-        trained: the words of the training captions.
-    """
+    """Return the words of a vocabulary that are in no training caption."""
     return [word for word in vocabulary.words[len(SPECIAL) :] if word not in trained]
 
 

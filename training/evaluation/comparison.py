@@ -79,10 +79,6 @@ def caption_references(captioner: Captioner, references: References) -> ModelCap
 
     A bundle in 8 bits rounds the inputs of its layers by the range of the whole batch, so its images come one by one.
 
-    Args:
-        captioner: of the bundle.
-        references: with a reader of their images.
-
     Raises:
         DataError: an image is missing or broken.
         EngineError: the engine failed.
@@ -131,7 +127,6 @@ class Comparison:
         """Score the models; where the references are images alone, measure the diversity of the captions.
 
         Args:
-            references: human captions.
             models: by name; the first is the baseline of differences.
             chair_data: inputs of CHAIR; None leaves CHAIR out.
             features: unit vectors of the images, by which CIDErBtw finds similar ones; None leaves CIDErBtw out.

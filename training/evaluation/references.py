@@ -159,9 +159,7 @@ class References:
 
     def only(self, path: Path) -> "References":
         """Keep the images of a list, in the order that they have here.
-
-        Args:
-            path: text file with an image id a line.
+        ``path``: text file with an image id a line.
 
         Raises:
             DataError: the file cannot be read, names no image, or names one that is not here.

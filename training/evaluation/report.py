@@ -130,7 +130,6 @@ def as_document(
     """Build a JSON document of the scores, intervals and values of every image; undefined values are null.
 
     Args:
-        evaluation: the scores.
         bootstrap: with the evaluation's number of images.
         captions: captions by model and image, as written.
     """

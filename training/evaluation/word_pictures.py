@@ -27,7 +27,6 @@ def draw_attributions(
     """Draw the photograph once for each word, brighter where the word's scores are higher.
 
     Args:
-        words: T words, at least one.
         scores: (T, N) float, attribution of each word to each region.
         photograph_bgr: (H, W, 3) uint8.
         boxes_xyxy: (N, 4) float32, boxes of the regions as fractions of the photograph; where several cover a pixel,
@@ -71,7 +70,6 @@ def draw_shares(words: Sequence[str], shares: Sequence[float], image_bgr: NDArra
     """Draw a bar above each word, beside the photograph.
 
     Args:
-        words: of the caption.
         shares: in [0, 1], one for each word.
         image_bgr: (H, W, 3) uint8.
 

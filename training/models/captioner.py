@@ -31,7 +31,7 @@ class Visual(NamedTuple):
     """The visual input of a captioner for B images."""
 
     tokens: Tensor
-    """(B, N, token_width) float: grid cells or regions."""
+    """(B, N, token_width) float: grid cells or regions; float16 as a feature store has them."""
     mask: Tensor | None = None
     """(B, N) bool, True where a token is real; None when all are."""
     boxes_xyxy: Tensor | None = None
@@ -73,10 +73,7 @@ class Slots(NamedTuple):
 
         Without gradients they are written into memory with spare room, so that earlier slots are not copied at every
         word. Slots that were appended to the same leaf before remain valid.
-
-        Args:
-            new: as ``values``, with any number of slots.
-            axis: the slot axis.
+        ``new``: as ``values``, with any number of slots.
         """
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
             # An exported graph is for any number of slots, none included.
@@ -252,7 +249,6 @@ class Captioner(nn.Module):
             past: (B, G, S) bool, True where one of the S words decoded before precedes a sequence's next word. Slots
                 are in this order. S is 0 at the begin token. Families without :class:`Slots` need not read it.
             state: from :meth:`initial_state` or the previous step, its :class:`Rows` reordered by the search.
-            encoded: from :meth:`encode`.
             attention: False: the attention weights are not needed, and a family may leave them out.
 
         Returns:
@@ -265,20 +261,13 @@ class Captioner(nn.Module):
 
         The default decodes the padded captions. A family in which words see earlier words by attention alone should
         decode each node once.
-
-        Args:
-            tree: captions of B images.
-            encoded: from :meth:`encode`.
         """
         logits = self.decode_captions(tree.captions, encoded)
         return logits.flatten(1, 2).gather(1, tree.occurrence[..., None].expand(-1, -1, logits.shape[-1]))
 
     def decode_captions(self, words: Tensor, encoded: Encoded) -> Tensor:
         """Compute the logits of whole captions.
-
-        Args:
-            words: (B, G, T) int64, every caption's begin token and words, padded.
-            encoded: from :meth:`encode`.
+        ``words``: (B, G, T) int64, every caption's begin token and words, padded.
 
         Returns:
             (B, G, T, V) logits; position t predicts word t + 1.
@@ -289,10 +278,7 @@ class Captioner(nn.Module):
 
     def forward(self, visual: Visual, tree: PrefixTree) -> Tensor:
         """Compute the logits of teacher forcing.
-
-        Args:
-            visual: of B images; an image is encoded once for all its captions.
-            tree: their captions.
+        ``visual``: of B images; an image is encoded once for all its captions.
 
         Returns:
             (B, Q, V) logits of the word after each prefix.
@@ -338,11 +324,7 @@ def visible_slots(past: Tensor, words: int) -> Tensor:
 
 def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[Tensor], Tensor] | None = None) -> State:
     """Apply ``rows`` to the tensors of a state's :class:`Rows` and ``slots`` to those of its :class:`Slots`.
-
-    Args:
-        state: tree of Rows and Slots.
-        rows: new values of a leaf.
-        slots: new values of a leaf; None: slots stay as they are.
+    ``slots``: new values of a leaf; None: slots stay as they are.
 
     Returns:
         A state of the same structure.
@@ -367,10 +349,7 @@ def map_state(state: State, rows: Callable[[Tensor], Tensor], slots: Callable[[T
 
 def reorder_rows(state: State, parents: Tensor) -> State:
     """Replace each row of a state by the row of its parent.
-
-    Args:
-        state: after a step.
-        parents: (B, G) int64, index of the sequence of the image that each sequence continues.
+    ``parents``: (B, G) int64, index of the sequence of the image that each sequence continues.
     """
     batch, group = parents.shape
     rows = (parents + torch.arange(batch, device=parents.device)[:, None] * group).flatten()

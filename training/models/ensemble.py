@@ -76,9 +76,7 @@ class Ensemble(Captioner):
     @classmethod
     def of(cls, members: Mapping[str, tuple[str, Captioner]]) -> "Ensemble":
         """Join trained captioners.
-
-        Args:
-            members: family and captioner by a name for error sentences, e.g. a path.
+        ``members``: family and captioner by a name for error sentences, e.g. a path.
 
         Raises:
             ValueError: the captioners differ in the size of the vocabulary or the width of visual tokens; names both.

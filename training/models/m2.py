@@ -76,7 +76,6 @@ class MeshedDecoderLayer(DecoderLayer):
             x: (B, Q, d).
             image: keys and values of all levels.
             mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
-            weights: whether to return the attention weights.
 
         Returns:
             (B, Q, d) and, if asked for, the attention weights (B, H, Q, N), averaged over the levels.

@@ -58,10 +58,7 @@ class ObjectRelationConfig(TransformerConfig):
 
 def embed_geometry(boxes_xyxy: Tensor, added_size: float) -> Tensor:
     """Embed the relative geometry of every pair of boxes (Eq. 5 and 7 of the paper).
-
-    Args:
-        boxes_xyxy: (B, N, 4) float32, fractions of the image.
-        added_size: added to widths and heights.
+    ``boxes_xyxy``: (B, N, 4) float32, fractions of the image.
 
     Returns:
         (B, N, N, 64): sines, then cosines, of displacement and ratio of size at wave lengths up to 1000. The first box

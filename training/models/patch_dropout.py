@@ -7,10 +7,7 @@ from training.models.captioner import Visual
 
 def drop_patches(visual: Visual, share: float) -> Visual:
     """Leave out visual tokens at random, others of each image; those that remain keep their order.
-
-    Args:
-        visual: of B images with N tokens each.
-        share: of the N tokens, in [0, 1); at least one token remains. Padding is left out first.
+    ``share``: of the N tokens, in [0, 1); at least one token remains. Padding is left out first.
 
     Returns:
         ``visual`` with N - floor(share * N) tokens. Drawn with torch's generator.

@@ -273,10 +273,7 @@ class PmaNet(Transformer):
 
     def memory_attention(self, words: Tensor, encoded: EncodedImage) -> Tensor:
         """Compute how much the prediction after each word attends to prototypes, averaged over the layers (Sec. 4.3).
-
-        Args:
-            words: (B, G, T) int64, begin token and words, padded.
-            encoded: the images.
+        ``words``: (B, G, T) int64, begin token and words, padded.
 
         Returns:
             (B, G, T) in [0, 1].

@@ -20,7 +20,6 @@ def key_prototypes(keys: Tensor, first: Tensor, iterations: int) -> Tensor:
     Args:
         keys: (G, n, d) float32.
         first: (G, m) int64, the keys that it begins with.
-        iterations: number of iterations.
 
     Returns:
         (G, m, d), the centroids. An empty cluster keeps its centroid.

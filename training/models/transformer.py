@@ -172,8 +172,6 @@ class Transformer(Captioner):
             positions: (..., Q, d), their rows of the position table.
             visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
             state: S slots.
-            encoded: the images.
-            attention: whether to return attention weights.
 
         Returns:
             The logits (B, Q, V); the attention weights of the last layer, (B, H, Q, N), or None; the state with S + Q

@@ -23,7 +23,6 @@ def cross_entropy(logits: Tensor, next_words: NextWords, label_smoothing: float 
 
     Args:
         logits: (B, Q, V), for each prefix.
-        next_words: words after the prefixes.
         label_smoothing: share of the target mass that is spread evenly over the vocabulary.
 
     Returns:

@@ -56,13 +56,7 @@ class Objective(Protocol):
     max_loss: float
     """A loss whose absolute value is greater counts as exploded."""
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
-        """
-        Args:
-            captions: of the training split.
-            phase: the phase.
-        """
-        ...
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None: ...
 
     def on_step(self, context: HookContext) -> None:
         """Prepare for a training step; called before each one."""
@@ -70,9 +64,7 @@ class Objective(Protocol):
 
     def targets(self, images: np.ndarray) -> Any:
         """Prepare what the loss needs of the captions of B images; called in the threads that read ahead.
-
-        Args:
-            images: (B,) integers, their indices in the training split.
+        ``images``: (B,) integers, their indices in the training split.
 
         Returns:
             Any tree of tensors on the CPU.
@@ -84,7 +76,6 @@ class Objective(Protocol):
 
         Args:
             captioner: in training mode.
-            visual: the captioner's input for the images.
             images: (B,) integers, their indices in the training split.
             targets: from :meth:`targets`, on the captioner's device.
         """
@@ -107,9 +98,7 @@ class Objective(Protocol):
 
 def log_probabilities(logits: Tensor) -> Tensor:
     """Compute the log probabilities of all words after each prefix.
-
-    Args:
-        logits: (B, Q, V).
+    ``logits``: (B, Q, V).
 
     Returns:
         (B * Q, V), at least float32.

@@ -15,10 +15,7 @@ from training.models.captioner import PADDING_ID, Captioner, Encoded
 
 def sampling_probability(schedule: ScheduledSamplingConfig, epoch: int) -> float:
     """Compute the probability that an input word is sampled.
-
-    Args:
-        schedule: of the phase.
-        epoch: epochs of the phase that are done.
+    ``epoch``: epochs of the phase that are done.
     """
     increases = max(0, (epoch - 1 - schedule.start) // schedule.every)
     return min(schedule.maximum, schedule.increase * increases)
@@ -31,8 +28,6 @@ def decode_with_samples(captioner: Captioner, encoded: Encoded, captions: Tensor
     place. No gradient passes through the draw.
 
     Args:
-        captioner: decodes.
-        encoded: by :meth:`Captioner.encode`.
         captions: (B, G, T) int64, begin token and words, padded.
         probability: in [0, 1].
 

@@ -55,7 +55,6 @@ class SelfCritical:
         """
         Args:
             captions: of the training split; their weights multiply the reward.
-            phase: the phase.
             rewards: their sum is the reward of a caption.
         """
         search = captions.search

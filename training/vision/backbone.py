@@ -130,9 +130,7 @@ class CachesEarlyLayers(Backbone):
 
     def early_features(self, image_bgr: Tensor) -> Tensor:
         """Compute what the tokens depend on if neither the early layers nor a detector learn.
-
-        Args:
-            image_bgr: (B, H, W, 3) uint8 frames.
+        ``image_bgr``: (B, H, W, 3) uint8 frames.
 
         Returns:
             (B, early_width) float: output of the early layers, and the part of the tokens that a detector makes.

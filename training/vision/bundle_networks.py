@@ -23,9 +23,7 @@ PREFIX = "module.backbone."
 
 def load_bundle_networks(folder: Path) -> Backbone:
     """Construct the networks of a bundle: a grid backbone, or several side by side.
-
-    Args:
-        folder: the bundle; weights that it stores in fewer bits become float32.
+    ``folder``: the bundle; weights that it stores in fewer bits become float32.
 
     Raises:
         BackboneError: the folder is not a bundle, or its vision graph holds other networks than ours.

@@ -58,10 +58,7 @@ PUBLISHED: dict[str, Callable[[str, Path], Backbone]] = {"hf": load_transformers
 
 def open_backbone(name: str, folder: Path) -> Backbone:
     """Construct the backbone that an experiment names, with its weights.
-
-    Args:
-        name: ``hf/FOLDER-OR-ID``, ``timm/NAME``, or a name that :func:`locate` finds.
-        folder: folder of backbones.
+    ``name``: ``hf/FOLDER-OR-ID``, ``timm/NAME``, or a name that :func:`locate` finds.
 
     Raises:
         BackboneError: it is missing, of an unknown kind, or holds other layers.
@@ -72,11 +69,8 @@ def open_backbone(name: str, folder: Path) -> Backbone:
 
 def locate(name: str, folder: Path) -> Path:
     """Find the weights that an experiment names.
-
-    Args:
-        name: a file name in ``folder``; with a slash, a path below the checkout or an absolute one; or a key of
-            :data:`PACKAGES`.
-        folder: folder of released weights.
+    ``name``: a file name in ``folder``; with a slash, a path below the checkout or an absolute one; or a key of
+    :data:`PACKAGES`.
 
     Raises:
         BackboneError: the package that contains them is not installed.
@@ -139,12 +133,7 @@ def load_backbone(path: Path) -> Backbone:
 
 
 def _load_checkpoint(path: Path) -> InvertedResiduals:
-    """Construct the backbone of a trained captioner that has a single network.
-
-    Raises:
-        BackboneError: the captioner has none, or several side by side.
-        CheckpointError: the file is malformed.
-    """
+    """Construct the backbone of a trained captioner that has a single network."""
     tensors, state = load_checkpoint(path)
     kind = state.get("backbone", {}).get("kind")
     if kind not in GRIDS:

@@ -101,12 +101,9 @@ class TimmBackbone(Backbone):
 
 def load_timm(name: str, data: Path) -> TimmBackbone:
     """Read a network of timm with its weights.
-
-    Args:
-        name: a model of timm, whose weights are taken from the hub's cache or downloaded; ``NAME:FILE``, with the
-            weights of a file, which may be one of open_clip if timm knows its tensors; or ``local-dir:FOLDER``, a
-            folder of ``timm.models.save_for_hf``. Paths are absolute, below the checkout or below ``data``.
-        data: folder of backbones.
+    ``name``: a model of timm, whose weights are taken from the hub's cache or downloaded; ``NAME:FILE``, with the
+    weights of a file, which may be one of open_clip if timm knows its tensors; or ``local-dir:FOLDER``, a folder of
+    ``timm.models.save_for_hf``. Paths are absolute, below the checkout or below ``data``.
 
     Raises:
         BackboneError: the model is unknown, or its weights are missing or another network's.

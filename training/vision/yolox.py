@@ -105,9 +105,7 @@ class _Network(nn.Module):
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Compute the feature maps of strides 8, 16 and 32.
-
-        Args:
-            image: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
+        ``image``: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
 
         Returns:
             (B, 64, H/8, W/8), (B, 128, H/16, W/16), (B, 256, H/32, W/32).
@@ -183,10 +181,7 @@ class YoloxNano(nn.Module):
     """(A, 1) float32, pixels."""
 
     def __init__(self, class_names: Sequence[str]) -> None:
-        """
-        Args:
-            class_names: the classes, in the order of the scores.
-        """
+        """``class_names``: the classes, in the order of the scores."""
         super().__init__()
         self.class_names = tuple(class_names)
         self.network, self.head = _Network(), _Head(len(self.class_names))
@@ -202,9 +197,7 @@ class YoloxNano(nn.Module):
 
     def output(self, pixels: Tensor) -> YoloxOutput:
         """Run the network and its heads.
-
-        Args:
-            pixels: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
+        ``pixels``: (B, 3, H, W) float, BGR from 0 to 255, H and W multiples of 32.
         """
         levels = self.network(pixels)
         return YoloxOutput(levels, self.head(levels))

@@ -37,11 +37,7 @@ class Bootstrap:
 
     def __init__(self, images: int, resamples: int = 1000, seed: int = 0) -> None:
         """Draw the corpora.
-
-        Args:
-            images: number of images.
-            resamples: number of corpora; 0 leaves the intervals undefined.
-            seed: seed of the draw.
+        ``resamples``: number of corpora; 0 leaves the intervals undefined.
         """
         self.resamples, self.seed = resamples, seed
         random = np.random.default_rng(seed)

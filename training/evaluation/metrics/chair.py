@@ -84,12 +84,7 @@ def chair(
 ) -> list[Metric]:
     """Compute CHAIR-i, the share of named objects that are hallucinated, CHAIR-s, the share of captions with one, and
     their complements.
-
-    Args:
-        candidates: for each image a caption, space-joined tokens.
-        references: for each image the human captions, space-joined tokens.
-        objects: for each image the class names of its annotated instances, all of them in ``synonyms``.
-        synonyms: the words that name each class.
+    ``objects``: for each image the class names of its annotated instances, all of them in ``synonyms``.
 
     Returns:
         ``chair_i`` and ``chair_s``, lower is better; ``objects_supported`` = 1 - ``chair_i`` and

@@ -19,11 +19,7 @@ from training.evaluation.metrics.metric import Captions, Metric, References, che
 
 def cider_btw(candidates: Captions, references: References, similar: Mapping[str, Sequence[str]]) -> Metric:
     """Compute CIDErBtw; lower is better.
-
-    Args:
-        candidates: for each image a caption, space-joined tokens.
-        references: for each image the human captions, space-joined tokens.
-        similar: for each image the similar ones, all of them in ``references``. An image without any has no value.
+    ``similar``: for each image the similar ones, all of them in ``references``. An image without any has no value.
 
     Returns:
         ``cider_btw``, in [0, 10]; NaN for an image without similar ones.

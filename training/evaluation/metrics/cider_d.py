@@ -259,11 +259,8 @@ class TextCiderD:
 
     def __init__(self, references: References, corpus: Iterable[Sequence[str]] | None = None) -> None:
         """Index the references and the corpus.
-
-        Args:
-            references: for each image the human captions, space-joined tokens.
-            corpus: for each image of another corpus its captions, by the same tokeniser: document frequencies are
-                counted in it; default: the references.
+        ``corpus``: for each image of another corpus its captions, by the same tokeniser: document frequencies are
+        counted in it; default: the references.
 
         Raises:
             ValueError: an image has no references, or the corpus has no images.
@@ -280,9 +277,7 @@ class TextCiderD:
 
     def metric(self, candidates: Captions) -> Metric:
         """Score a caption for each image of the references.
-
-        Args:
-            candidates: space-joined tokens by the same tokeniser.
+        ``candidates``: space-joined tokens by the same tokeniser.
 
         Raises:
             ValueError: candidates and references do not name the same images.

@@ -25,9 +25,7 @@ class ClipScore:
     """CLIP-S (Hessel et al., EMNLP 2021) and PAC-S (Sarto et al., CVPR 2023), which differ in weights and scale."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Args:
-            folder: a CLIP with its tokeniser; its name, a key of :data:`SCALES`, says which metric it is.
+        """``folder``: a CLIP with its tokeniser; its name, a key of :data:`SCALES`, says which metric it is.
 
         Raises:
             MetricError: transformers is not installed, or the folder is missing or has no CLIP.

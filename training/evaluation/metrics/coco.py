@@ -22,10 +22,6 @@ CookedReferences = tuple[list[int], Mapping[tuple[str, ...], int]]
 def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
     """Compute ``bleu_1`` .. ``bleu_4``, ``rouge_l`` in [0, 1] and ``cider``.
 
-    Args:
-        candidates: for each image a caption, space-joined tokens.
-        references: for each image the human captions, space-joined tokens.
-
     Raises:
         ValueError: candidates and references do not name the same images.
     """
@@ -51,9 +47,7 @@ class IndexedReferences:
 
     def statistics(self, captions: Captions) -> NDArray[np.float64]:
         """Compare captions with their references.
-
-        Args:
-            captions: for some of the images a caption, space-joined tokens.
+        ``captions``: for some of the images a caption, space-joined tokens.
 
         Returns:
             (images, 12), in the order of ``captions``, for :func:`metrics_of`: the ten counts of BLEU, ROUGE-L and
@@ -84,9 +78,7 @@ def nearest_length(lengths: list[int], length: int) -> int:
 
 def bleu_metrics(counts: NDArray[np.float64]) -> list[Metric]:
     """Build BLEU-1..4 from counts, so that resampled corpora have corpus scores too.
-
-    Args:
-        counts: (images, 10): matched 1- to 4-grams, all 1- to 4-grams, caption length, reference length.
+    ``counts``: (images, 10): matched 1- to 4-grams, all 1- to 4-grams, caption length, reference length.
     """
     per_image = _bleu_of_sums(counts)
     return [

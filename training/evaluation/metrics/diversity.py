@@ -56,9 +56,7 @@ def self_bleu(captions: Sequence[str]) -> float:
 
     The value is 1 when all captions are the same and near 0 when no two share words. It grows with the number of
     captions: compare models on the same images only.
-
-    Args:
-        captions: space-joined tokens, one caption per image, at least two.
+    ``captions``: space-joined tokens, one caption per image, at least two.
     """
     counted: list[tuple[int, Mapping[tuple[str, ...], int]]] = [precook(caption, ORDERS) for caption in captions]
     most, second = _two_highest_counts([ngrams for _, ngrams in counted])

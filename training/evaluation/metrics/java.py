@@ -38,9 +38,6 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
 
     Args:
         program: its name in error messages.
-        arguments: of the ``java`` command.
-        folder: working directory.
-        lines: standard input.
         limit_s: seconds after which the program is killed.
 
     Returns:

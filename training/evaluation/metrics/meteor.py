@@ -23,10 +23,8 @@ COUNTS = 4 + 4 * len(STAGE_WEIGHTS) + 3
 
 def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
     """Compute METEOR of several models' captions with one process.
-
-    Args:
-        models: for each model and image a caption, space-joined tokens of the PTB tokeniser, and for each image the
-            human captions to compare with, likewise.
+    ``models``: for each model and image a caption, space-joined tokens of the PTB tokeniser, and for each image the
+    human captions to compare with, likewise.
 
     Raises:
         MetricError: there is no Java, or METEOR failed or took too long.
@@ -65,11 +63,9 @@ def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
 
 def meteor_from_counts(counts: np.ndarray) -> np.ndarray:
     """Compute METEOR from alignment counts, (R, 23) -> (R,).
-
-    Args:
-        counts: the columns are the lengths of caption and reference, the function words in each, then for each of the
-            four stages the matched content words of caption and reference and the matched function words of both, then
-            the chunks (0 for a caption that equals its reference) and the matched words of caption and reference.
+    ``counts``: the columns are the lengths of caption and reference, the function words in each, then for each of the
+    four stages the matched content words of caption and reference and the matched function words of both, then the
+    chunks (0 for a caption that equals its reference) and the matched words of caption and reference.
     """
     lengths, functions = counts[:, 0:2], counts[:, 2:4]
     stages = counts[:, 4:-3].reshape(len(counts), len(STAGE_WEIGHTS), 4)

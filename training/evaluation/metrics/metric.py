@@ -35,9 +35,7 @@ class Metric:
 
     def resample(self, counts: np.ndarray) -> np.ndarray:
         """Compute the values over resampled corpora.
-
-        Args:
-            counts: (R, images), how often each corpus contains each image.
+        ``counts``: (R, images), how often each corpus contains each image.
 
         Returns:
             (R,) float64.

@@ -29,10 +29,6 @@ def retrieval(candidates: Captions, references: References) -> list[Metric]:
     Photographs that are equally near are in random order: the value of a caption is the probability that its own one
     is among the nearest. So captions that are all the same have R@k = k / N.
 
-    Args:
-        candidates: for each photograph a caption, space-joined tokens.
-        references: for each photograph the human captions, space-joined tokens.
-
     Returns:
         ``recall_1`` and ``recall_5``, in [0, 1], higher is better; comparable for the same photographs only.
 

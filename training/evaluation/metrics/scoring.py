@@ -123,7 +123,6 @@ def score_models(
             captions is measured.
         frequency_captions: for each image of a corpus its captions as written, for the document frequencies of CIDEr-D;
             None takes ``references``.
-        chair_data: inputs of CHAIR; None leaves CHAIR out.
         own_references: by name of the model, human captions in place of ``references``.
         similar: for each image the similar ones, of the same domain, for CIDErBtw; None leaves CIDErBtw out.
         domains: domain of images; an image may have none.

@@ -28,9 +28,7 @@ def missing_models() -> str | None:
 
 def spice(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
     """Compute SPICE of several models' captions with one process, because parsing the references takes most time.
-
-    Args:
-        models: for each model and image a caption, and for each image the human captions, space-joined tokens.
+    ``models``: for each model and image a caption, and for each image the human captions, space-joined tokens.
 
     Raises:
         MetricError: there is no Java, the models are missing, or SPICE failed or took too long.

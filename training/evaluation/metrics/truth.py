@@ -34,10 +34,7 @@ class ShownThings:
 
 def truth(candidates: Captions, shown: ShownThings) -> list[Metric]:
     """Compute the share of captions that name something absent, and the share of named things that are there.
-
-    Args:
-        candidates: for each image a caption, as written.
-        shown: what the images show.
+    ``candidates``: for each image a caption, as written.
 
     Returns:
         ``captions_with_absent``, lower is better, and ``named_things_there``, NaN for an image whose caption names no
