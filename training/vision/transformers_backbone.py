@@ -1,9 +1,10 @@
-"""Published vision towers in transformers' format, as backbones: CLIP, SigLIP, DINOv2, ViT, and BLIP's and GIT's.
+"""Published vision towers in transformers' format, as backbones: CLIP, SigLIP, DINOv2, ViT, and those of captioners.
 
 Tokens are ``last_hidden_state``: a pooled head is not part of the backbone.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ class _Tower(NamedTuple):
     """Of its constructor."""
     takes_rectangles: bool = False
     """Whether frames may be wider than high."""
+    width: str = "hidden_size"
+    """What its config calls the width of a token."""
 
 
 TOWERS: Mapping[str, _Tower] = {
@@ -41,12 +44,15 @@ TOWERS: Mapping[str, _Tower] = {
     "deit": _Tower("DeiTModel", 2, {"add_pooling_layer": False}, takes_rectangles=True),
     "dinov2": _Tower("Dinov2Model", 1),
     "dinov2_with_registers": _Tower("Dinov2WithRegistersModel", 1),
+    "florence_vision": _Tower("Florence2Eyes", 1, takes_rectangles=True, width="projection_dim"),
     "git_vision_model": _Tower("GitVisionModel", 1),
     "siglip_vision_model": _Tower("SiglipVisionModel", 0),
     "vit": _Tower("ViTModel", 1, {"add_pooling_layer": False}, takes_rectangles=True),
 }
 """By ``model_type`` of the tower's config."""
-_PREFIXES = {"blip": "vision_model", "git": "git.image_encoder", "vision-encoder-decoder": "encoder"}
+_PREFIXES = {
+    "blip": "vision_model", "florence2": "model", "git": "git.image_encoder", "vision-encoder-decoder": "encoder",
+}  # fmt: skip
 """Before the names of the tower's weights in files of models that contain it, by ``model_type``, where transformers
 does not know them by itself."""
 _FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -83,16 +89,16 @@ class TransformersBackbone(Backbone):
         self._config = dict(config)
         self.network = _tower(self._config, self._preprocessing.size)
         kind = self._config["model_type"].removesuffix("_model").replace("_", " ")
-        self.description = f"{kind}, {self._config['num_hidden_layers']} layers of {self._config['hidden_size']}"
+        self.description = f"{kind}, tokens of {self.spec.token_width}"
 
     @property
     def spec(self) -> BackboneSpec:
         config, frames = self.network.config, self._preprocessing
-        patch = int(config.patch_size)
+        patch, tower = _patch_size(config), TOWERS[config.model_type]
         return BackboneSpec(
             preprocessing=frames, mean=self._mean, std=self._std,
-            rows=frames.height // patch, columns=frames.width // patch, token_width=int(config.hidden_size),
-            before=TOWERS[config.model_type].before + int(getattr(config, "num_register_tokens", 0)),
+            rows=frames.height // patch, columns=frames.width // patch, token_width=int(getattr(config, tower.width)),
+            before=tower.before + int(getattr(config, "num_register_tokens", 0)),
         )  # fmt: skip
 
     @property
@@ -103,11 +109,13 @@ class TransformersBackbone(Backbone):
         }  # fmt: skip
 
     def set_image_size(self, width: int, height: int) -> None:
-        frames, patch = self._preprocessing, int(self.network.config.patch_size)
+        frames, patch = self._preprocessing, _patch_size(self.network.config)
         if (width, height) == frames.size:
             return
         if min(width, height) < patch or width % patch or height % patch:
             raise ValueError(f"the size of frames must be a positive multiple of {patch}, not {width} x {height}")
+        if max(width, height) > patch * getattr(self.network.config, "max_position_embeddings", math.inf):
+            raise ValueError(f"the model has no positions for frames of {width} x {height}")
         if width != height and not TOWERS[self._config["model_type"]].takes_rectangles:
             raise ValueError(f"a {self._config['model_type']} takes square frames, not {width} x {height}")
         self._preprocessing = frames.resized(width, height)
@@ -157,11 +165,12 @@ def load_transformers(name: str, data: Path) -> TransformersBackbone:
     if missing := sorted(info["missing_keys"]):
         raise BackboneError(f"{where}: the weights lack {missing[0]}, which a {config.model_type} has")
     preprocessing, mean, std = _read_processor(processor, where)
-    patch = int(config.patch_size)
+    patch = _patch_size(config)
     if preprocessing.width % patch or preprocessing.height % patch:
         raise BackboneError(f"{where}: frames of {preprocessing.size} pixels are not whole patches of {patch}")
     backbone = TransformersBackbone(json.loads(config.to_json_string()), asdict(preprocessing), mean, std)
-    size = config.image_size if isinstance(config.image_size, (list, tuple)) else (config.image_size,) * 2
+    size = getattr(config, "image_size", 0)  # DaViT takes any
+    size = size if isinstance(size, (list, tuple)) else (size, size)
     published = ((int(size[1]), int(size[0])), patch)
     backbone.network.load_state_dict(
         _with_positions(network.state_dict(), backbone.network, published, preprocessing.size)
@@ -203,18 +212,31 @@ def _tower(config: Mapping[str, Any], size: tuple[int, int]) -> nn.Module:
     side = width if width == height else (height, width)
     made = transformers.AutoConfig.for_model(kind, **fields, image_size=side)
     made.vision_use_head = False  # of SigLIP
-    network: nn.Module = getattr(transformers, TOWERS[kind].model)(made, **TOWERS[kind].arguments)
+    network: nn.Module = _class_of(kind)(made, **TOWERS[kind].arguments)
     return network
+
+
+def _class_of(kind: str) -> Any:
+    """Return the class of a tower by its ``model_type``."""
+    if kind == "florence_vision":
+        from training.vision.florence2_eyes import Florence2Eyes
+
+        return Florence2Eyes
+    return getattr(_import_transformers(), TOWERS[kind].model)
+
+
+def _patch_size(config: Any) -> int:
+    """Return the pixels of a frame that a cell of the grid stands for, on each side."""
+    return math.prod(getattr(config, "patch_stride", [config.patch_size]))
 
 
 def _read_weights(source: str, kind: str, config: Any) -> tuple[nn.Module, Mapping[str, Any]]:
     """Read the weights of a tower from those of a model of a ``model_type``; return it with what was not found."""
-    transformers = _import_transformers()
     mapping = {rf"^{re.escape(_PREFIXES[kind])}\.": ""} if kind in _PREFIXES else None
     config.vision_use_head = False
     tower = TOWERS[config.model_type]
     # Weights in 16 bits are copied into a network of 32 (load_transformers).
-    read: tuple[nn.Module, Mapping[str, Any]] = getattr(transformers, tower.model).from_pretrained(
+    read: tuple[nn.Module, Mapping[str, Any]] = _class_of(config.model_type).from_pretrained(
         source, config=config, key_mapping=mapping, output_loading_info=True, **tower.arguments
     )
     return read

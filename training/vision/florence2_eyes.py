@@ -1,0 +1,25 @@
+"""The vision side of Florence-2 as one model of transformers: DaViT (Ding et al., ECCV 2022) and the projector.
+
+:mod:`training.vision.transformers_backbone` imports this module when it meets such a model, as it does transformers.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from torch import Tensor
+from transformers.modeling_outputs import BaseModelOutput
+from transformers.models.florence2 import modeling_florence2 as florence2
+
+
+class Florence2Eyes(florence2.Florence2PreTrainedModel):
+    """Tokens of the width of words: the mean of all cells, then the cells of the grid."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.vision_tower = florence2.Florence2VisionBackbone(config)
+        self.multi_modal_projector = florence2.Florence2MultiModalProjector(SimpleNamespace(vision_config=config))
+        self.post_init()
+
+    def forward(self, pixels: Tensor) -> BaseModelOutput:
+        """Compute the tokens (B, 1 + rows * columns, projection_dim) of (B, 3, H, W) pixels."""
+        return BaseModelOutput(self.multi_modal_projector(self.vision_tower(pixels).last_hidden_state))
