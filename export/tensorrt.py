@@ -14,7 +14,7 @@ _TYPES = {
 }  # fmt: skip
 _ONNX = ("", "ai.onnx")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
-_DYNAMIC = ("NonZero", "Scatter", "ScatterElements", "ScatterND", "Shape", "Size", "Unique")
+_DYNAMIC = ("NonZero", "ScatterND", "Shape", "Size", "Unique")
 
 
 def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> list[str]:

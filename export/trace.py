@@ -29,7 +29,9 @@ from training.decoding.beam_search import (
     bias_after,
     bias_of_next,
     logit_addend,
+    nothing_said,
     ranked_logits,
+    repeated_ngrams,
     select_continuations,
     set_aside,
     with_unfinished,
@@ -43,6 +45,8 @@ _ENDED = "ended"
 """Which beams have ended; where hypotheses end apart, :data:`_FINISHED` instead."""
 _FINISHED = tuple(f"finished_{name}" for name in Finished._fields)
 _FINISHED_PAST = _FINISHED[Finished._fields.index("past")]
+_SAID = "said"
+"""The words of each beam, where none of its n-grams may be repeated."""
 _BIAS, _GROUPS, _EVERY_BEAM = "guide_bias", "guide_groups", "guide_every_beam"
 """What a search with a guide or a penalty of repetitions carries from word to word, (B, k, V), and two inputs of a
 guided search as the step takes them."""
@@ -89,7 +93,8 @@ def trace_captioner(
 
     Args:
         captioner: of any family.
-        search: settings of the search; the longest caption is decided later.
+        search: settings of the search; the longest caption is decided later, but is none longer than ``max_words``
+            where n-grams are not repeated.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
         same_words, pieces: of :class:`training.decoding.beam_search.SearchSettings`; they become constants of the
             graphs.
@@ -118,6 +123,8 @@ def trace_captioner(
     biased = guided or same_words is not None
     if biased:
         carried[_BIAS] = TensorSpec(torch.float32, (batch, beam_size, words))
+    if search.no_repeat_ngram:
+        carried[_SAID] = TensorSpec(torch.int64, (batch, beam_size, len(nothing_said(search, words))))
     # What belongs to the image comes first: the exporter takes the size of the batch from the first tensor that has it.
     stepping = {**encoded, "position": TensorSpec(torch.int64, ()), **carried}
     start = to_onnx(
@@ -152,6 +159,7 @@ class _Start(nn.Module):
     scores: Tensor
     ended: Tensor
     no_bias: Tensor
+    said: Tensor
 
     def __init__(self, captioner: Captioner, search: Search, found: ContractShapes, *, biased: bool) -> None:
         super().__init__()
@@ -162,6 +170,8 @@ class _Start(nn.Module):
         self.register_buffer("ended", torch.zeros(1, beam_size, dtype=torch.bool))
         self.biased = biased
         self.register_buffer("no_bias", torch.zeros(1, 1, captioner.config.vocabulary_size))
+        self.says_once = search.no_repeat_ngram > 0
+        self.register_buffer("said", nothing_said(search, captioner.config.vocabulary_size))
 
     def forward(self, **inputs: Tensor) -> tuple[Tensor, ...]:
         visual = visual_of(inputs)
@@ -174,12 +184,14 @@ class _Start(nn.Module):
         if WORD_BIAS in inputs:
             bias = [inputs[WORD_BIAS][:, None].repeat(1, self.beam_size, 1)]
             kept += [inputs[WORD_GROUPS], inputs[EVERY_BEAM]]
+        said = [self.said.repeat(batch, self.beam_size, 1)] if self.says_once else []
         states = len(self.found.state.names)
         scores = self.scores.repeat(batch, 1)
         return (
             self.words.repeat(batch, 1), scores, ended[..., None][:, :, :0],
             *(Finished.none(scores) if self.apart else (ended,)),
-            *(tensor.clone() for tensor in kept[:states]), *bias, *(tensor.clone() for tensor in kept[states:]),
+            *(tensor.clone() for tensor in kept[:states]), *bias, *said,
+            *(tensor.clone() for tensor in kept[states:]),
         )  # fmt: skip
 
 
@@ -210,6 +222,9 @@ class _Step(nn.Module):
         logits, bias = logits.squeeze(2).float() + self.addend, tensors.get(_BIAS)
         rules = tensors.get(_GROUPS), self.same_words, self.search.repeat_penalty, self.pieces
         counted = None if bias is None else bias_of_next(bias, words, *rules)
+        if _SAID in tensors:
+            repeated = repeated_ngrams(tensors[_SAID], self.search.no_repeat_ngram, logits.shape[-1])
+            counted = repeated if counted is None else counted + repeated
         ranked, past = ranked_logits(logits, counted, position, self.search.min_words), visible_slots(past, 1)
         ended: tuple[Tensor, ...]
         if _ENDED in tensors:
@@ -233,6 +248,9 @@ class _Step(nn.Module):
         if bias is not None:
             continued, before = _gathered(bias, found.parents), _gathered(words, found.parents)
             carried[_BIAS] = bias_after(continued, before, found.words, *rules)
+        if _SAID in tensors:
+            said = _gathered(tensors[_SAID], found.parents)
+            carried[_SAID] = torch.cat([said[..., 1:], found.words[..., None]], dim=-1)
         return (
             going_on, found.words, found.scores, _gathered(past, found.parents), *ended, *carried.values(),
             found.log_probabilities, attention.squeeze(2).float(),
@@ -261,7 +279,7 @@ class _Finish(nn.Module):
         captions, past = None, torch.cat([last_past, self.own.expand(last_scores.shape[0], -1, -1)], dim=2)
         if last:
             finished = Finished(*(last[f"last_{name}"] for name in _FINISHED))
-            captions = with_unfinished(finished, last_scores, last_past, self.search.length_penalty)
+            captions = with_unfinished(finished, last_scores, last_past, self.search)
             past = captions.past
         found = backtrack(step_words, step_chosen, step_attention, past, last_scores, captions)
         assert found.attention is not None

@@ -56,7 +56,7 @@ PUBLISHED: Mapping[str, PublishedSearch] = {
     "vision-encoder-decoder": PublishedSearch(4, 16),  # the model card of vit-gpt2-image-captioning
 }
 """By the name of the format, where generation_config.json does not say otherwise."""
-_LEFT_OUT = ("repetition_penalty", "no_repeat_ngram_size", "num_beam_groups", "do_sample")
+_LEFT_OUT = ("repetition_penalty", "num_beam_groups", "do_sample")
 """Settings of ``generate`` that the search lacks: their name is printed, and the model is imported without them."""
 _REFUSED = (
     "bad_words_ids", "begin_suppress_tokens", "exponential_decay_length_penalty", "force_words_ids",
@@ -70,7 +70,7 @@ _HARMLESS = re.compile(
 """Settings of ``generate`` without effect on the best caption of a beam search."""
 _FOLLOWED = (
     "num_beams", "max_length", "max_new_tokens", "min_length", "min_new_tokens", "length_penalty", "early_stopping",
-    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
+    "no_repeat_ngram_size", "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
 )  # fmt: skip
 _NEUTRAL_AT_1 = ("repetition_penalty", "encoder_repetition_penalty", "num_beam_groups", "guidance_scale")
 
@@ -210,6 +210,7 @@ def _search(
             forbidden=forbidden,
             min_words=max(1, int(shortest) + 1),
             length_penalty=float(found["length_penalty"]),
+            no_repeat_ngram=int(generation.get("no_repeat_ngram_size", 0)),
             finished="apart_until_k" if generation.get("early_stopping") is True else "apart",
         )
     except (TypeError, ValueError) as error:

@@ -41,11 +41,18 @@ class Search:
     end_penalty: float = 0.0
     """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised:
     captions become longer. Probabilities and scores contain it."""
+    no_repeat_ngram: int = 0
+    """n: no n words in a row occur twice in a caption; 0: any may."""
+    forced_begin: tuple[int, ...] = ()
+    """Ids of the words that ``generate`` is forced to begin with: the end of the captioner's prompt. They count in the
+    length and in repeated n-grams, and are no part of a caption."""
+    forced_end: bool = False
+    """Whether ``generate`` is forced to end: a caption of ``max_words`` words counts as ended, one word longer."""
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "max_words", "min_words"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name, least in (("beam_size", 1), ("max_words", 1), ("min_words", 1), ("no_repeat_ngram", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
         if self.min_words > self.max_words:
             raise ValueError(f"min_words {self.min_words} is more than max_words {self.max_words}")
         if self.finished not in get_args(Finished):
@@ -66,7 +73,8 @@ class Search:
             value = tuple(value) if isinstance(value, list) else value
             kinds = (int, float) if isinstance(field.default, float) else type(field.default)
             parts = value if isinstance(value, tuple) else ()
-            if isinstance(value, bool) or not isinstance(value, kinds) or not all(type(part) is int for part in parts):
+            wrong = isinstance(value, bool) != isinstance(field.default, bool) or not isinstance(value, kinds)
+            if wrong or not all(type(part) is int for part in parts):
                 raise ValueError(f"{field.name} must be like {field.default!r}, not {value!r}")
             values[field.name] = value
         return cls(**values)
@@ -77,4 +85,4 @@ class Search:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        return asdict(self) | {"forbidden": list(self.forbidden)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

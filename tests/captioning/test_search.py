@@ -4,7 +4,9 @@ import pytest
 
 from smart_caption_ros.captioning.search import Search
 
-PUBLISHED = Search(3, 20, (), min_words=4, length_penalty=1.0, finished="apart")
+PUBLISHED = Search(
+    3, 20, (), min_words=4, length_penalty=1.0, finished="apart", no_repeat_ngram=3, forced_begin=(7,), forced_end=True
+)
 
 
 def test_settings_come_back_from_json_and_missing_ones_have_their_defaults():
@@ -24,6 +26,8 @@ def test_none_leaves_a_setting_as_it_is():
         ({"beam_size": 0}, "beam_size must be at least 1"),
         ({"beam_size": True}, "beam_size must be like 5, not True"),
         ({"max_words": "20"}, "max_words must be like 20"),
+        ({"no_repeat_ngram": -1}, "no_repeat_ngram must be at least 0"),
+        ({"forced_end": 1}, "forced_end must be like False"),
         ({"forbidden": [0, "1"]}, "forbidden must be like"),
         ({"length_penalty": None}, "length_penalty must be like 0.0"),
         ({"length_penalty": 1.0}, "length_penalty needs finished apart"),

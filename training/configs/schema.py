@@ -356,13 +356,15 @@ class EvaluationConfig:
     """Captions are ranked by score / length ** length_penalty, which needs ``finished: apart``."""
     min_words: Int | None = None
     """Shortest caption in words, or pieces of words, end token included."""
+    no_repeat_ngram: Int | None = None
+    """n: no n words, or pieces of words, in a row occur twice in a caption; 0: any may."""
     finished: Finished | None = None
     """Where finished hypotheses are kept: in their beams (``in_beams``) or, as published captioners have it, ``apart``
     from the beams."""
 
     def __post_init__(self) -> None:
         check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs", "min_words")
-        check_not_negative(self, "subset", "repeat_penalty", "end_penalty")
+        check_not_negative(self, "subset", "repeat_penalty", "end_penalty", "no_repeat_ngram")
 
     @property
     def search(self) -> dict[str, Any]:

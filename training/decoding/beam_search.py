@@ -176,6 +176,35 @@ def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, m
     return torch.where(end & (position < min_words - 1), EXCLUDED, logits)
 
 
+def repeated_ngrams(said: Tensor, size: int, vocabulary_size: int) -> Tensor:
+    """Return what excludes the words that would say n words again, as transformers' ``NoRepeatNGramLogitsProcessor``.
+
+    Args:
+        said: (B, k, L) int64 of :func:`nothing_said`, the words of each beam.
+        size: n.
+        vocabulary_size: V.
+
+    Returns:
+        (B, k, V) float32, ``EXCLUDED`` for these words and 0 for the others.
+    """
+    following = said[..., size - 1 :]
+    count = following.shape[-1]
+    for place in range(size - 1):
+        same = said[..., place : place + count] == said[..., place + count :][..., :1]
+        following = torch.where(same, following, vocabulary_size)
+    addend = torch.zeros(*said.shape[:2], vocabulary_size + 1, device=said.device)
+    return addend.scatter(-1, following, EXCLUDED)[..., :-1]
+
+
+def nothing_said(search: Search, vocabulary_size: int, device: torch.device | str | None = None) -> Tensor:
+    """Make the words before a caption, (L,) int64: the last is the newest, V stands in the places before the first."""
+    before = search.forced_begin or (Vocabulary.begin_id,)
+    said = torch.full((max(search.max_words + len(before), search.no_repeat_ngram),), vocabulary_size, device=device)
+    for place, word in enumerate(reversed(before)):
+        said[-1 - place] = word
+    return said
+
+
 def set_aside(
     found: Continuations, finished: Finished, past: Tensor, position: Tensor | int, search: Search
 ) -> tuple[Continuations, Finished]:
@@ -186,7 +215,7 @@ def set_aside(
         finished: what has ended before.
         past: (B, k, S) bool, which slots each beam descends from, with those of this step.
         position: number of words before, () int64.
-        search: its settings ``length_penalty`` and ``finished``.
+        search: its settings.
 
     Returns:
         The k best continuations that have not ended, and what has ended now.
@@ -195,7 +224,7 @@ def set_aside(
     running, kept = torch.where(found.ended, EXCLUDED, found.scores).topk(beam_size, dim=-1)
     words, parents, chosen = (field.gather(1, kept) for field in found[:3])
     going_on = Continuations(words, parents, chosen, running, found.ended.gather(1, kept))
-    divisor = length_divisor(position + 1, search.length_penalty)
+    divisor = length_divisor(position + 1, search)
     settled = finished.settled
     if search.finished == "apart_until_k":  # k of the words before: beams of the longest caption compete with its ends
         settled = settled | (finished.scores[:, -1] > EXCLUDED / 2)
@@ -223,27 +252,28 @@ def best_is_final(finished: Finished, scores: Tensor, length_penalty: float) -> 
     return finished.settled if length_penalty else finished.settled | (scores[:, 0] <= finished.scores[:, 0])
 
 
-def length_divisor(length: Tensor | int, length_penalty: float) -> Tensor | float:
-    """Compute the divisor of the scores of captions with ``length`` words, a number or a tensor of any shape."""
-    if not length_penalty:
+def length_divisor(words: Tensor | int, search: Search) -> Tensor | float:
+    """Compute the divisor of the scores of captions with so many words, a number or a tensor of any shape."""
+    if not search.length_penalty:
         return 1.0
-    return (length.float() if isinstance(length, Tensor) else float(length)) ** length_penalty
+    length = words + len(search.forced_begin)
+    return (length.float() if isinstance(length, Tensor) else float(length)) ** search.length_penalty
 
 
-def with_unfinished(finished: Finished, scores: Tensor, past: Tensor, length_penalty: float) -> Finished:
+def with_unfinished(finished: Finished, scores: Tensor, past: Tensor, search: Search) -> Finished:
     """Let the beams, which have not ended, into the k best of the images whose search has not ended either.
 
     Args:
         finished: what has ended.
         scores: (B, k), of the beams.
         past: (B, k, T * k) bool, which slots each of them descends from.
-        length_penalty: of :class:`Search`.
+        search: its settings.
 
     Returns:
         The k best, with (T + 1) * k slots: a beam's last word is found in the last k slots.
     """
     beam_size = scores.shape[1]
-    ranks = scores / length_divisor(past.int().sum(dim=-1), length_penalty)
+    ranks = scores / length_divisor(past.int().sum(dim=-1) + int(search.forced_end), search)
     ranks, best = torch.cat(
         [finished.scores, torch.where(finished.settled[:, None], EXCLUDED, ranks)], dim=1
     ).topk(beam_size, dim=-1)  # fmt: skip
@@ -436,6 +466,10 @@ class _Search:
         self._same_words = settings.same_words.to(device) if settings.same_words is not None else None
         if self._bias is None and self._same_words is not None:
             self._bias = torch.zeros(batch, beam_size, captioner.config.vocabulary_size, device=device)
+        self._said = None
+        if settings.no_repeat_ngram:
+            said = nothing_said(settings, captioner.config.vocabulary_size, device)
+            self._said = said.expand(batch, beam_size, -1)
         self._history: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
     def step(self, position: int) -> None:
@@ -452,6 +486,9 @@ class _Search:
         logits = logits.squeeze(2).float() + self._addend
         rules = self._groups, self._same_words, settings.repeat_penalty, self._pieces
         bias = None if self._bias is None else bias_of_next(self._bias, self._words, *rules)
+        if self._said is not None:
+            repeated = repeated_ngrams(self._said, settings.no_repeat_ngram, logits.shape[-1])
+            bias = repeated if bias is None else bias + repeated
         ranked = ranked_logits(logits, bias, position, settings.min_words)
         spare = 0 if self._finished is None else settings.beam_size
         found = select_continuations(logits, self._scores, self.ended, ranked, spare)
@@ -463,6 +500,9 @@ class _Search:
         if self._bias is not None:
             continued = self._bias.gather(1, parents[..., None].expand_as(self._bias))
             self._bias = bias_after(continued, before.gather(1, parents), self._words, *rules)
+        if self._said is not None:
+            said = self._said.gather(1, parents[..., None].expand_as(self._said))
+            self._said = torch.cat([said[..., 1:], self._words[..., None]], dim=-1)
         self._state = reorder_rows(state, parents)
         self._past = past.gather(1, parents[..., None].expand_as(past))
         weights = attention.squeeze(2).float() if self._settings.attention and attention is not None else None
@@ -490,6 +530,7 @@ class _Search:
             setattr(selected, name, select(getattr(self, name)))
         selected._bias = None if self._bias is None else select(self._bias)
         selected._finished = None if self._finished is None else Finished(*map(select, self._finished))
+        selected._said = None if self._said is None else select(self._said)
         selected._groups = None if self._groups is None else select(self._groups)
         selected._history = [
             (select(words), select(chosen), None if weights is None else select(weights))
@@ -504,7 +545,7 @@ class _Search:
         last = None
         ancestry = torch.cat([self._past, self._own], dim=2)
         if self._finished is not None:
-            last = with_unfinished(self._finished, self._scores, self._past, self._settings.length_penalty)
+            last = with_unfinished(self._finished, self._scores, self._past, self._settings)
             ancestry = last.past
         found = backtrack(torch.stack(words), torch.stack(chosen), attention, ancestry, self._scores, last)
         if self._bias is None and last is None:
