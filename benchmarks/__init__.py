@@ -1,3 +1,6 @@
 """Speed and quality, as JSON with versions, hardware and seed."""
 
 import smart_caption_ros  # noqa: F401  (before onnxruntime, which it keeps from reporting usage)
+from training.missing_packages import report_missing_packages
+
+report_missing_packages("benchmarks")

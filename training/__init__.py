@@ -5,3 +5,6 @@ This package may import :mod:`smart_caption_ros`; never the other way round.
 """
 
 import smart_caption_ros  # noqa: F401  (before onnxruntime, which it keeps from reporting usage)
+from training.missing_packages import report_missing_packages
+
+report_missing_packages("training")
