@@ -46,7 +46,7 @@ def camera_node(context: LaunchContext) -> list[LogInfo | Node]:
         parameters=[{"source": LaunchConfiguration("source").perform(context)}],
         output="screen",
         sigterm_timeout=END_TIMEOUT_S,
-        on_exit=launching.remember_failure,
+        on_exit=launching.fail_with_the_process,
     )
     return [LogInfo(msg=warning), node] if warning else [node]
 
