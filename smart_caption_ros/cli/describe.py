@@ -187,10 +187,11 @@ def _print_frame(described: CaptionedFrame) -> None:
         return
     caption, grounding = described.record.caption, described.record.grounding
     terminal = console()
-    total_ms = 1000 * caption.timing.total_s
-    facts = f"confidence {caption.confidence:.2f}, score {caption.score:.2f}, {total_ms:.0f} ms"
     if caption.calibrated_confidence is not None:
-        facts = f"{100 * caption.calibrated_confidence:.0f} % of such captions are true, {facts}"
+        trust = f"about {100 * caption.calibrated_confidence:.0f} of 100 captions like this are true"
+    else:
+        trust = f"mean probability of the words {caption.confidence:.2f}; this bundle cannot say how many are true"
+    facts = f"{trust}; {1000 * caption.timing.total_s:.0f} ms"
     if not caption.shows_detail:
         facts += "; a guess: the image shows next to no detail"
     terminal.print(Text(printable(described.record.name), style="bold"), soft_wrap=True)

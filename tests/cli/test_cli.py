@@ -149,7 +149,7 @@ def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos):
     assert result.stdout.splitlines()[:3] == [
         str(photos / "a.png"),
         "  64 by 48",
-        "  62 % of such captions are true, confidence 0.75, score -0.50, 8 ms",
+        "  about 62 of 100 captions like this are true; 8 ms",
     ]
     assert "b.jpg" not in result.stdout
     assert [line for line in result.stderr.splitlines() if "b.jpg" in line] == [
