@@ -54,7 +54,7 @@ def _cells(spec: ParameterSpec) -> list[str]:
     cells = [
         f"`{spec.name}`",
         default if spec.default not in ("", ()) else "(empty)",
-        spec.changes_when,
+        spec.changes.value,
         f"{_first_clause(spec.description)}.",
     ]
     return [cell.replace("|", r"\|") for cell in cells]

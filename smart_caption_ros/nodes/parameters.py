@@ -27,9 +27,6 @@ from smart_caption_ros.text import shortened, visible
 MAX_STRING = 1024
 """Maximum length of a parameter that is a string: it is repeated in messages, diagnostics and logs."""
 
-ALLOW_FILE_CHANGES = "allow_file_changes"
-"""Parameter of a node without which those that name files change only at its start."""
-
 Rule = Callable[[Mapping[str, Any]], str | None]
 """Judges all values of a node together; returns one sentence that says what is wrong, or None."""
 
@@ -66,9 +63,6 @@ class ParameterSpec:
         minimum: smallest allowed number.
         maximum: largest allowed number.
         choices: allowed strings; None allows any of at most :data:`MAX_STRING` characters.
-        names_file: whether the node reads the file or folder of this name; such a parameter changes only at the start,
-            unless `allow_file_changes` is set.
-        keywords: values of a parameter that names a file which stand for something else.
         pattern: regular expression that each string of a list has to match as a whole, and what that means: "a name".
     """
 
@@ -79,21 +73,12 @@ class ParameterSpec:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
-    names_file: bool = False
-    keywords: tuple[str, ...] = ()
     pattern: tuple[str, str] | None = None
-
-    @property
-    def changes_when(self) -> str:
-        """When the value may change, for `ros2 param describe` and the documentation."""
-        if self.names_file and self.changes is not Changes.ONLY_AT_START:
-            return f"{self.changes.value}, with {ALLOW_FILE_CHANGES}"
-        return self.changes.value
 
     def descriptor(self) -> ParameterDescriptor:
         """Build the descriptor that `ros2 param describe` shows, with the range that rclpy enforces."""
         descriptor = ParameterDescriptor(description=self.description, read_only=self.changes is Changes.ONLY_AT_START)
-        constraints = [f"Changes {self.changes_when}."]
+        constraints = [f"Changes {self.changes.value}."]
         if self.choices is not None:
             constraints.insert(0, f"One of: {', '.join(self.choices)}.")
         descriptor.additional_constraints = " ".join(constraints)
@@ -221,8 +206,6 @@ class Parameters:
         error = spec.error_in(value)
         if error is not None or spec.value_of(value) == self.values[name]:
             return error
-        if spec.names_file and value not in spec.keywords and not self.values.get(ALLOW_FILE_CHANGES):
-            return f"{name} names a file and changes only at the start, because {ALLOW_FILE_CHANGES} is false"
         if spec.changes is Changes.WHILE_UNCONFIGURED and self._is_configured():
             return f"{name} changes only while the node is unconfigured: deactivate it and clean it up"
         return None

@@ -20,10 +20,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, CAPTION_NODE_RULES
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.parameters import (
-    ALLOW_FILE_CHANGES,
     Changes,
     Parameters,
     ParameterSpec,
@@ -215,53 +214,33 @@ def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(
     assert result.reason == "path must have at most 1024 characters, not 1000000"
 
 
-FILE = ParameterSpec("model", "", "Which file.", Changes.WHILE_UNCONFIGURED, names_file=True, keywords=("own",))
-ALLOWED = ParameterSpec(ALLOW_FILE_CHANGES, False, "Whether.", Changes.ONLY_AT_START)
-
-
 def test_the_nodes_have_few_parameters() -> None:
     assert sum(map(len, TABLES.values())) <= 36, "what nobody will set is a constant"
 
 
-def test_a_parameter_that_names_a_file_is_fixed_at_the_start_unless_allowed(context: Context) -> None:
-    node = node_with(context, model="/a.onnx")
-    parameters = Parameters(node, [FILE, ALLOWED])
-    (result,) = node.set_parameters([Parameter("model", value="/etc/shadow")])
-    assert result.reason == "model names a file and changes only at the start, because allow_file_changes is false"
-    assert not node.set_parameters([Parameter(ALLOW_FILE_CHANGES, value=True)])[0].successful, "nor can it be allowed"
-    assert parameters.values["model"] == "/a.onnx"
-    assert node.set_parameters([Parameter("model", value="own")])[0].successful, "that names no file"
-
-    trusting = node_with(context, allow_file_changes=True)
-    configured = True
-    parameters = Parameters(trusting, [FILE, ALLOWED], is_configured=lambda: configured)
-    assert not trusting.set_parameters([Parameter("model", value="/b.onnx")])[0].successful
-    configured = False
-    assert trusting.set_parameters([Parameter("model", value="/b.onnx")])[0].successful
+def test_a_detector_is_named_where_objects_come_from_it(context: Context) -> None:
+    node = node_with(context, objects_from="detector")
+    with pytest.raises(ValueError, match="objects_from is detector: start the node with an ONNX file in the parameter"):
+        Parameters(node, CAPTION_NODE_PARAMETERS, rules=CAPTION_NODE_RULES)
 
 
 def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context: Context) -> None:
     """So that a whole file of parameters can be loaded into a node that runs."""
     node = node_with(context)
-    parameters = Parameters(node, [COUNT, SPEED, FILE, ALLOWED], is_configured=lambda: True)
-    same = [Parameter("count", value=3), Parameter("model", value="")]
-    assert node.set_parameters_atomically([*same, Parameter("speed_hz", value=5.0)]).successful
+    parameters = Parameters(node, [COUNT, SPEED], is_configured=lambda: True)
+    assert node.set_parameters_atomically([Parameter("count", value=3), Parameter("speed_hz", value=5.0)]).successful
     assert parameters.values["speed_hz"] == 5.0
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_string_that_takes_any_value_says_whether_it_names_a_file(name: str) -> None:
-    """A new one needs a decision: may another node make this one read it?"""
-    free = {spec.name for spec in TABLES[name] if isinstance(spec.default, str) and spec.choices is None}
-    names_file = {spec.name for spec in TABLES[name] if spec.names_file}
-    assert (
-        free - names_file
-        == {
-            "caption": set[str](),
-            "camera": {"bag_topic", "frame_id"},
-            "caption_log": {"map_frame", "robot", "robot_frame"},
-        }[name]
-    ), "these are names in messages and topics, not files"
+def test_a_string_that_may_name_a_file_is_fixed_at_the_start() -> None:
+    """Else another node could make this one read the file."""
+    changing = {
+        spec.name
+        for table in TABLES.values()
+        for spec in table
+        if isinstance(spec.default, str) and spec.choices is None and spec.changes is not Changes.ONLY_AT_START
+    }
+    assert changing == {"frame_id"}, "a name in messages"
 
 
 @pytest.mark.parametrize(

@@ -360,7 +360,7 @@ def test_parameters_change_while_running_and_bad_values_are_refused(user: User) 
         ("min_confidence", 1.5, "range"),
         ("min_confidence", "high", "type"),
         ("trigger", "telepathy", "one of always, change, request"),
-        ("bundle", "/elsewhere", "names a file and changes only at the start"),
+        ("bundle", "/elsewhere", "read-only"),
         ("threads", 2, "unconfigured"),
         ("autostart", False, "read-only"),
     ):

@@ -213,12 +213,3 @@ def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(
         path for path in WRITES.findall(calls) if not path.startswith(("/dev/", "/proc/", "/tmp/", str(tmp_path)))
     }
     assert not written
-
-
-def test_every_file_parameter_of_the_running_node_is_fixed() -> None:
-    """The parameters that name files need `allow_file_changes`, which itself changes only at the start."""
-    assert {spec.name for spec in CAPTION_NODE_PARAMETERS if spec.names_file} == {
-        "bundle",
-        "detector",
-        "detection_classes",
-    }

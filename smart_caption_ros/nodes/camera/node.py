@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from pathlib import Path
@@ -85,9 +84,8 @@ class CameraNode(Node):
             self.exit_status = 1
 
     def _play(self, source: FrameSource) -> int:
-        """Publish until the source, the limit or the node ends; return the number of images."""
+        """Publish until the source or the node ends; return the number of images."""
         values = self._settings.values
-        limit = values["max_frames"] or sys.maxsize
         published = 0
         due_s = time.monotonic()
         self.get_logger().info(f"publishing {self._description} on {self._outputs.topic} at {values['rate_hz']:g} Hz")
@@ -107,8 +105,6 @@ class CameraNode(Node):
                 # A late frame delays the following ones; a burst to catch up would help nobody.
                 period_s = 1.0 / self._settings.values["rate_hz"]
                 due_s = max(due_s + period_s, time.monotonic())
-                if published == limit:
-                    return published
             if not self._settings.values["loop"]:
                 return published
 

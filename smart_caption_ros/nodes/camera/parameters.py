@@ -9,7 +9,6 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "What to publish: an image, a folder of images, sequences in the ACVR layout, a video file, a ROS 2 bag, the "
         "index or /dev path of a webcam, an rtsp:// address, or sample:household, the sequences in this package.",
         Changes.ONLY_AT_START,
-        names_file=True,
     ),
     ParameterSpec(
         "every",
@@ -44,14 +43,6 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         True,
         "Restart the source at its end; false ends the node there.",
         Changes.ANY_TIME,
-    ),
-    ParameterSpec(
-        "max_frames",
-        0,
-        "Number of images after which the node ends; 0 sets no limit.",
-        Changes.ONLY_AT_START,
-        minimum=0,
-        maximum=1_000_000_000,
     ),
     ParameterSpec(
         "frame_id",

@@ -7,7 +7,7 @@ from typing import Any
 from smart_caption_ros.engines import ENGINE_NAMES
 from smart_caption_ros.grounding.objects_guide import AUTO as AUTO_GUIDE
 from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES
-from smart_caption_ros.nodes.parameters import ALLOW_FILE_CHANGES, Changes, ParameterSpec
+from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
 
 COCO = "coco"
 """Value of `detection_classes` that stands for the 80 classes of COCO."""
@@ -50,18 +50,10 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         ),
     ),
     ParameterSpec(
-        ALLOW_FILE_CHANGES,
-        False,
-        "Let the parameters that name files change while the node is unconfigured; false fixes them at the start, so "
-        "that no other node makes this one read files.",
-        Changes.ONLY_AT_START,
-    ),
-    ParameterSpec(
         "bundle",
         "",
         "Folder of the bundle to load; empty loads the default bundle of this package.",
-        Changes.WHILE_UNCONFIGURED,
-        names_file=True,
+        Changes.ONLY_AT_START,  # as all that name files: no other node makes this one read one
     ),
     ParameterSpec(
         "engine",
@@ -92,8 +84,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "detector",
         "",
         "ONNX file of an object detector, for objects_from auto and detector; empty for none.",
-        Changes.WHILE_UNCONFIGURED,
-        names_file=True,
+        Changes.ONLY_AT_START,
     ),
     ParameterSpec(
         "detector_min_score",
@@ -119,9 +110,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "Names of the numeric class ids on the detections topic: a file with one name a line, or coco for its 80 "
         "classes; empty takes them from vision_msgs/LabelInfo on label_info beside the topic, and leaves objects "
         "without a name out.",
-        Changes.WHILE_UNCONFIGURED,
-        names_file=True,
-        keywords=(COCO,),
+        Changes.ONLY_AT_START,
     ),
     ParameterSpec(
         "coverage",
@@ -202,7 +191,7 @@ def uses_topic(values: Mapping[str, Any]) -> bool:
 def missing_detector(values: Mapping[str, Any]) -> str | None:
     """Return one sentence if `objects_from` is detector but no detector is named, else None."""
     if object_source(values) is ObjectSource.DETECTOR and not values["detector"]:
-        return "objects_from is detector: name an ONNX file in the parameter detector, in the same request or before"
+        return "objects_from is detector: start the node with an ONNX file in the parameter detector"
     return None
 
 

@@ -12,7 +12,6 @@ CAPTION_LOG_PARAMETERS = (
         "File of the log, an SQLite database; the node writes nothing else. Empty: smart_caption_ros/captions.db in "
         "$XDG_DATA_HOME or ~/.local/share.",
         Changes.ONLY_AT_START,
-        names_file=True,
     ),
     ParameterSpec(
         "caption_topics",

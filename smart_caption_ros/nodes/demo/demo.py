@@ -91,7 +91,9 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
             _spin(listener, listener.has_caption_publisher, processes, end_s, failure)
         # The camera node waits for two subscribers: the caption node and this process.
         listener.subscribe_to_images()
-        _spin(listener, lambda: camera_node.exit_status is not None, processes, end_s, "the camera did not finish")
+        failure = "the camera did not finish"
+        _spin(listener, lambda: listener.has_all_images() or camera_node.exit_status == 0, processes, end_s, failure)
+        camera_node.stop()
         _spin(listener, listener.is_complete, [caption_node], end_s)
         problems = listener.problems()
         if (status := caption_node.stop()) != 0:

@@ -84,6 +84,10 @@ class DemoListener:
         self._signals.raise_if_arrived()
         self._executor.spin_once(timeout_sec=0.1)
 
+    def has_all_images(self) -> bool:
+        """Return whether as many frames as planned were published."""
+        return len(self._indices) == self._plan.limit
+
     def is_complete(self) -> bool:
         """Return whether the last frame is answered; answers arrive in the order of the frames."""
         return self._expected == 0 or self._expected - 1 in self.answered
@@ -106,6 +110,8 @@ class DemoListener:
         return sentences
 
     def _on_image(self, image: Image) -> None:
+        if self.has_all_images():  # the camera publishes on until it is stopped
+            return
         stamp = stamp_ns(image.header)
         self._indices[stamp] = len(self._indices)
         self._images[stamp] = image

@@ -36,7 +36,6 @@ def camera_node_arguments(source: str, rate_hz: float, plan: DemoPlan) -> list[s
         *("-p", f"source:={json.dumps(source)}"),  # quoted: YAML would read 0 as a number
         *("-p", f"rate_hz:={float(rate_hz)}"),
         *("-p", "loop:=false"),
-        *("-p", f"max_frames:={plan.limit}"),
         *("-p", f"every:={plan.every}"),
         *("-p", f"publish_objects:={str(plan.knows_objects).lower()}"),
         *("-p", f"qos_overrides.{IMAGE_TOPIC}.publisher.reliability:=reliable"),

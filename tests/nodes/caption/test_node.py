@@ -148,7 +148,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
 
     loaders = Loaders(loaded)
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
-    given = {"autostart": False, "allow_file_changes": True, "threads": 3}
+    given = {"autostart": False, "detector": "/d.onnx", "objects_from": "topic", "threads": 3}
     parameters = [Parameter(name, value=value) for name, value in given.items()]
     node = CaptionNode(
         load_captioner=lambda *chosen: loaders.captioner(*chosen),
@@ -159,14 +159,6 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
     bench = Bench(context, node, loaders)
     yield bench
     bench.close(context)
-
-
-def test_objects_from_a_detector_and_its_file_are_set_in_one_request(bench: Bench) -> None:
-    from_detector, file = Parameter("objects_from", value="detector"), Parameter("detector", value="/d.onnx")
-    refused = bench.node.set_parameters_atomically([from_detector])
-    assert refused.reason.startswith("objects_from is detector: name an ONNX file in the parameter detector")
-    assert bench.node.get_parameter("objects_from").value == "auto"
-    assert bench.node.set_parameters_atomically([from_detector, file]).successful
 
 
 def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench: Bench) -> None:
@@ -245,7 +237,7 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
     # Messages that are built everywhere, in place of those of vision_msgs.
     monkeypatch.setattr(publisher, "vision_msgs", SimpleNamespace(Detection2DArray=DetectedObjectArray))
     monkeypatch.setattr(publisher, "to_vision", to_vision)
-    bench.node.set_parameters([Parameter("detector", value="d.onnx")])
+    bench.node.set_parameters([Parameter("objects_from", value="detector")])
     bench.node.trigger_configure()
     bench.node.trigger_activate()
     bench.caption(100)
