@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.json_text import rounded
-from smart_caption_ros.text import shortened
+from smart_caption_ros.text import shortened, visible
 from smart_caption_ros.viewing import encode_picture
 
 FORMAT = 3
@@ -29,6 +30,8 @@ _JPEG_START = b"\xff\xd8\xff"
 _EARLIEST_NS = 946_684_800 * 10**9  # the year 2000: an earlier stamp counts from another start than 1970
 _MAX_AHEAD_NS = 86_400 * 10**9
 _NO_BOX = (math.nan,) * 4
+_PLURAL = re.compile(r"[^su]s$")
+"""Class names that take no article: skis and scissors, unlike glass and bus."""
 
 
 class CaptionStatus(enum.Enum):
@@ -65,6 +68,25 @@ class NounState(enum.Enum):
     UNSUPPORTED = "unsupported"
     UNCHECKED = "unchecked"
     """The objects of the image are unknown."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Which captions are refused, and what is said in their place.
+
+    A caption of an image without detail is refused in any case.
+
+    Attributes:
+        min_calibrated_confidence: captions with a lower calibrated confidence are refused, and those of bundles that
+            give none; 0 accepts all.
+        lists_objects: whether the text of a refused caption is the plain list of the detected objects.
+    """
+
+    min_calibrated_confidence: float = 0.0
+    lists_objects: bool = False
+
+
+ACCEPT_ALL = Trust()
 
 
 class LazyImage:
@@ -178,7 +200,7 @@ class CaptionRecord:
         caption: Caption,
         grounding: Grounding | None = None,
         *,
-        min_confidence: float = 0.0,
+        trust: Trust = ACCEPT_ALL,
         has_detector: bool = True,
         **fields: Any,
     ) -> CaptionRecord:
@@ -187,7 +209,7 @@ class CaptionRecord:
         Args:
             caption: the caption, with the objects of its image.
             grounding: its nouns and coverage; None where nouns were not matched.
-            min_confidence: captions below it get the status LOW_CONFIDENCE.
+            trust: which captions are refused.
             has_detector: whether objects were looked for.
             fields: further fields of the record.
         """
@@ -201,18 +223,8 @@ class CaptionRecord:
             reason, sentence = CoverageReason.NO_NOUNS, "the caption has no nouns"
         else:
             reason, sentence = CoverageReason.NONE, ""
-        status, status_message = status_of(caption, min_confidence)
-        return cls(
-            caption=caption,
-            grounding=grounding,
-            **{
-                "status": status,
-                "status_message": status_message,
-                "coverage_reason": reason,
-                "coverage_message": sentence,
-                **fields,
-            },
-        )
+        covered = {"coverage_reason": reason, "coverage_message": sentence, **fields}
+        return cls(caption=caption, grounding=grounding, **covered).judged(trust)
 
     @classmethod
     def without_caption(
@@ -245,6 +257,55 @@ class CaptionRecord:
             coverage_reason=CoverageReason.NOT_CAPTIONED,
             coverage_message="the image was not captioned",
             **fields,
+        )
+
+    def judged(self, trust: Trust) -> CaptionRecord:
+        """Return the record with the status that its caption earns.
+
+        A refused caption has the status LOW_CONFIDENCE and neither text, words, alternatives nor nouns; its score and
+        confidences stay, and the status message cites it. With `trust.lists_objects` it has the words and nouns of the
+        list of its objects, without probabilities and boxes. The record of an image without a caption is returned as
+        it is.
+        """
+        caption = self.caption
+        if self.status is CaptionStatus.OK:
+            if not caption.text:
+                reason = "the model found nothing to say about this image"
+                return replace(self, status=CaptionStatus.NOTHING_FOUND, status_message=reason)
+            if not (refusal := _refusal(caption, trust)):
+                return self
+            reason = f'"{visible(caption.text)}" is refused: {refusal}'
+        elif self.status is CaptionStatus.LOW_CONFIDENCE and not caption.text and trust.lists_objects:
+            reason = self.status_message  # refused by another program
+        else:
+            return self
+        words, nouns = _object_list(caption.objects) if trust.lists_objects else ((), ())
+        covered: dict[str, Any] = {}
+        if self.grounding is not None:
+            classes = {} if nouns or self.grounding.coverage is None else {o.class_name: None for o in caption.objects}
+            covered["grounding"] = replace(
+                self.grounding,
+                nouns=nouns,
+                coverage=None if self.grounding.coverage is None else float(bool(nouns)),
+                noun_support=1.0 if nouns else None,
+                missed_classes=tuple(classes),
+                unsupported_nouns=(),
+                out_of_vocabulary_nouns=(),
+            )
+            if self.coverage_reason in (CoverageReason.NONE, CoverageReason.NO_NOUNS):
+                covered["coverage_reason"] = CoverageReason.NONE if nouns else CoverageReason.NO_NOUNS
+                covered["coverage_message"] = "" if nouns else "the caption has no nouns"
+        return replace(
+            self,
+            caption=replace(
+                caption,
+                text=" ".join(words).replace(" ,", ","),
+                words=tuple(Word(word, math.nan, _NO_BOX) for word in words),
+                alternatives=(),
+            ),
+            status=CaptionStatus.LOW_CONFIDENCE,
+            status_message=reason,
+            **covered,
         )
 
     @property
@@ -376,20 +437,39 @@ class CaptionRecord:
             raise ValueError(f"not a caption record: {type(error).__name__}: {shortened(str(error), 80)}") from error
 
 
-def status_of(caption: Caption, min_confidence: float) -> tuple[CaptionStatus, str]:
-    """Return the status of a caption that the captioner gave, and a sentence about a status other than OK."""
-    if not caption.text:
-        return CaptionStatus.NOTHING_FOUND, "the model found nothing to say about this image"
+def _refusal(caption: Caption, trust: Trust) -> str:
+    """Return why a caption is refused; empty for one that is not."""
+    minimum, calibrated = trust.min_calibrated_confidence, caption.calibrated_confidence
     if not caption.shows_detail:
-        return CaptionStatus.LOW_CONFIDENCE, "the image shows next to no detail: a covered lens, a blank wall or blur"
-    confidence = caption.confidence
-    # NaN compares false with every number, and so would pass as a high confidence.
-    if math.isnan(confidence) or confidence < min_confidence:
+        return "the image shows next to no detail: a covered lens, a blank wall or blur"
+    if math.isnan(caption.confidence):
+        return "its confidence is not a number"
+    if minimum and calibrated is None:
         return (
-            CaptionStatus.LOW_CONFIDENCE,
-            f"the confidence {confidence:.3f} is below min_confidence ({min_confidence:.3f})",
+            f"min_calibrated_confidence is {minimum:g}, and the bundle {caption.model} cannot say which share of its "
+            "captions is true"
         )
-    return CaptionStatus.OK, ""
+    if calibrated is not None and calibrated < minimum:
+        return f"its calibrated confidence {calibrated:.3f} is below min_calibrated_confidence ({minimum:.3f})"
+    return ""
+
+
+def _object_list(objects: Sequence[DetectedObject]) -> tuple[tuple[str, ...], tuple[GroundedNoun, ...]]:
+    """Return the words of "a chair, a table and a person", each class once, and its nouns with their first objects."""
+    first_of: dict[str, int] = {}
+    for index, item in enumerate(objects):
+        if item.class_name:
+            first_of.setdefault(item.class_name, index)
+    words: list[str] = []
+    nouns: list[GroundedNoun] = []
+    for place, (name, index) in enumerate(first_of.items()):
+        if place:
+            words.append("and" if place == len(first_of) - 1 else ",")
+        if not _PLURAL.search(name):
+            words.append("an" if name[:1].lower() in tuple("aeiou") else "a")
+        nouns.append(GroundedNoun(name, name, len(words), index, 1.0))
+        words += name.split()
+    return tuple(words), tuple(nouns)
 
 
 def grounding_with(

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
 from smart_caption_ros.json_text import json_text
-from smart_caption_ros.record import FORMAT, CaptionRecord, CaptionStatus, CoverageReason, NounState
-from tests.nodes.fake_captioner import NOTHING_TO_SAY, UNSURE, shade_caption
+from smart_caption_ros.record import FORMAT, CaptionRecord, CaptionStatus, CoverageReason, NounState, Trust
+from tests.nodes.fake_captioner import NOTHING_TO_SAY, shade_caption
 from tests.records import nearly, records
 
 NOUN = GroundedNoun("shade", "shade", 0, None, 0.0)
@@ -59,26 +60,83 @@ def test_json_that_is_no_record_is_refused(change):
 
 
 @pytest.mark.parametrize(
-    ("changes", "min_confidence", "status", "sentence"),
+    ("changes", "minimum", "refusal"),
     [
-        ({}, 0.0, CaptionStatus.OK, ""),
-        ({}, 0.7, CaptionStatus.OK, ""),
-        ({}, 0.9, CaptionStatus.LOW_CONFIDENCE, "0.800 is below min_confidence (0.900)"),
-        ({"confidence": math.nan}, 0.0, CaptionStatus.LOW_CONFIDENCE, "nan"),
-        ({"shows_detail": False}, 0.0, CaptionStatus.LOW_CONFIDENCE, "no detail"),
+        ({}, 0.0, ""),
+        ({"calibrated_confidence": 0.7}, 0.7, ""),
+        ({"calibrated_confidence": 0.1}, 0.0, ""),
+        (
+            {"calibrated_confidence": 0.6},
+            0.7,
+            "its calibrated confidence 0.600 is below min_calibrated_confidence (0.7",
+        ),
+        ({"calibrated_confidence": None}, 0.7, "min_calibrated_confidence is 0.7, and the bundle m cannot say"),
+        ({"confidence": math.nan}, 0.0, "its confidence is not a number"),
+        ({"shows_detail": False, "calibrated_confidence": 0.9}, 0.0, "the image shows next to no detail"),
     ],
 )
-def test_the_status_follows_confidence_and_detail(changes, min_confidence, status, sentence):
-    record = CaptionRecord.of(replace(shade_caption(9, 64, 48), **changes), min_confidence=min_confidence)
-    assert record.status is status
-    assert sentence in record.status_message
+def test_a_caption_is_refused_by_its_calibrated_confidence_or_an_image_without_detail(changes, minimum, refusal):
+    caption = replace(shade_caption(9, 64, 48), **changes)
+    record = CaptionRecord.of(caption, trust=Trust(minimum))
+    if not refusal:
+        assert (record.status, record.status_message, record.caption) == (CaptionStatus.OK, "", caption)
+        return
+    assert record.status is CaptionStatus.LOW_CONFIDENCE
+    assert record.status_message.startswith(f'"shade 9" is refused: {refusal}')
+    assert (record.caption.text, record.caption.words, record.caption.alternatives) == ("", (), ())
+    assert (record.caption.score, record.caption.objects) == (caption.score, caption.objects)
+
+
+def test_a_caption_without_words_is_nothing_found_at_any_minimum():
+    record = CaptionRecord.of(shade_caption(NOTHING_TO_SAY, 64, 48), trust=Trust(0.5, lists_objects=True))
+    assert (record.status, record.caption.text) == (CaptionStatus.NOTHING_FOUND, "")
+
+
+def refused(*classes, lists_objects):
+    """The record of a refused caption of an image with objects of these classes."""
+    objects = tuple(DetectedObject(name, -1, 0.5, (1.0, 2.0, 3.0, 4.0)) for name in classes)
+    caption = replace(shade_caption(9, 64, 48), calibrated_confidence=0.6, objects=objects)
+    coverage = 0.0 if classes else None
+    grounding = Grounding((NOUN,), coverage, 0.0, tuple(dict.fromkeys(classes)), ("shade",), ("shade",), 0.5)
+    return CaptionRecord.of(caption, grounding, trust=Trust(0.7, lists_objects))
 
 
 @pytest.mark.parametrize(
-    ("shade", "status"), [(UNSURE, CaptionStatus.LOW_CONFIDENCE), (NOTHING_TO_SAY, CaptionStatus.NOTHING_FOUND)]
+    ("classes", "text"),
+    [
+        ([], ""),
+        (["dog"], "a dog"),
+        (["umbrella", "dog"], "an umbrella and a dog"),
+        (["chair", "dining table", "chair", "person"], "a chair, a dining table and a person"),
+        (["skis", "bus", "wine glass", "scissors"], "skis, a bus, a wine glass and scissors"),
+    ],
 )
-def test_a_caption_that_says_nothing_has_that_status(shade, status):
-    assert CaptionRecord.of(shade_caption(shade, 64, 48), min_confidence=0.5).status is status
+def test_the_objects_can_be_listed_in_place_of_a_refused_caption(classes, text):
+    record = refused(*classes, lists_objects=True)
+    caption, grounding = record.caption, record.grounding
+    assert (record.status, caption.text) == (CaptionStatus.LOW_CONFIDENCE, text)
+    assert all(math.isnan(word.log_probability) for word in caption.words)
+    assert grounding is not None
+    words = [word.text for word in caption.words]
+    for noun in grounding.nouns:
+        assert words[noun.word_index :][: len(noun.text.split())] == noun.text.split()
+        assert noun.object_index == classes.index(noun.text)
+    assert [noun.text for noun in grounding.nouns] == list(dict.fromkeys(classes))
+    assert grounding.coverage == (1.0 if classes else None)
+    assert record.coverage_reason is (CoverageReason.NONE if classes else CoverageReason.NO_OBJECTS)
+    back = CaptionRecord.from_json(json.loads(json_text(record.to_json())))
+    assert (back.caption.text, back.grounding) == (text, grounding)
+
+
+def test_a_refused_caption_covers_nothing_and_another_program_may_list_its_objects():
+    silent = refused("dog", "cup", "dog", lists_objects=False)
+    assert silent.grounding == Grounding((), 0.0, None, ("dog", "cup"), (), (), 0.5)
+    assert silent.coverage_reason is CoverageReason.NO_NOUNS
+    listing = Trust(lists_objects=True)
+    listed = silent.judged(listing)
+    assert (listed.caption.text, listed.status_message) == ("a dog and a cup", silent.status_message)
+    assert listed.judged(listing) is listed
+    assert silent.judged(Trust(0.9)) is silent
 
 
 @pytest.mark.parametrize(

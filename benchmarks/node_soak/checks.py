@@ -14,10 +14,10 @@ _MAX_SCORE_DIFFERENCE = 1e-3
 _MAX_IN_PROGRESS = 11  # waiting for detections, in the engine, in the mailbox, and between two counts
 _MOST_LISTED = 3
 
-_WITH_TEXT = (Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE)
+_CAPTIONED = (Caption.STATUS_OK, Caption.STATUS_LOW_CONFIDENCE, Caption.STATUS_NOTHING_FOUND)
 _STATUSES = {
-    Answer.CAPTION: (*_WITH_TEXT, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_STALE),
-    Answer.CAPTION_OR_ERROR: (*_WITH_TEXT, Caption.STATUS_NOTHING_FOUND, Caption.STATUS_ERROR),
+    Answer.CAPTION: (*_CAPTIONED, Caption.STATUS_STALE),
+    Answer.CAPTION_OR_ERROR: (*_CAPTIONED, Caption.STATUS_ERROR),
     Answer.ERROR: (Caption.STATUS_ERROR, Caption.STATUS_STALE),
     Answer.NONE: (),
 }
@@ -112,7 +112,7 @@ def _check_answer(
         return [f"{what} has the stamp {answer.stamp}, and the image has {stamp}"]
     if answer.status not in _STATUSES[template.answer]:
         return [f"{what} has the status {answer.status}"]
-    if answer.status not in _WITH_TEXT:
+    if answer.status != Caption.STATUS_OK:
         return [f"{what} has a text and the status {answer.status}"] if answer.text else []
     right = expected[template.picture]
     if answer.text != right.text or abs(answer.score - right.score) > _MAX_SCORE_DIFFERENCE:

@@ -21,7 +21,7 @@ _MAX_LISTENERS = 4
 # At rest, each parameter has its first value.
 _VALUES: dict[str, tuple[Any, ...]] = {
     "max_age_s": (1.0, 0.0, 0.5),
-    "min_confidence": (0.0, 0.3, 0.9),
+    "min_calibrated_confidence": (0.0, 0.7, 0.9),
     "max_rate_hz": (0.0, 5.0),
     "text_on_change": (False, True),
     "detection_slop_s": (0.1, 0.0),
@@ -30,7 +30,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
 _REFUSED: dict[str, Any] = {
     "max_age_s": -1.0,
     "threads": 2,  # while the node is configured
-    "min_confidence": 1.5,
+    "min_calibrated_confidence": 1.5,
     "text_on_change": 7,
     "no_such_parameter": 1,
 }

@@ -16,11 +16,9 @@ from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
 from smart_caption_ros.imaging import ImageMessageError
-from smart_caption_ros.record import CaptionRecord, CaptionStatus
+from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, CaptionStatus, Trust
 from smart_caption_ros.sources.bag import DECODERS
 from smart_caption_ros.sources.bag_storage import StoredMessage, one_line
-
-_MIN_CONFIDENCE = 0.0  # the node's default
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,7 @@ class ModelSettings:
         objects_guide: how objects guide the words: auto, off or bias.
         guide_strength: bias of the words of an object; None for the default.
         threads: CPU threads of the engine; None leaves the number to the engine.
+        trust: which captions are refused.
     """
 
     bundle: Path | None = None
@@ -42,6 +41,7 @@ class ModelSettings:
     objects_guide: str = AUTO
     guide_strength: float | None = None
     threads: int | None = None
+    trust: Trust = ACCEPT_ALL
 
     def load_captioner(self) -> Captioner:
         """Load the captioner; raises what :meth:`Captioner.from_bundle` raises."""
@@ -68,8 +68,9 @@ def load_coverage(captioner: Captioner) -> NounCoverage:
 class MessageCaptioner:
     """Captions image messages, with nouns and coverage as the caption node has them."""
 
-    def __init__(self, captioner: Captioner) -> None:
+    def __init__(self, captioner: Captioner, trust: Trust = ACCEPT_ALL) -> None:
         self._captioner = captioner
+        self._trust = trust
         self.coverage = load_coverage(captioner)
 
     def caption(self, stored: StoredMessage, camera: str) -> tuple[bytes | None, str | None, str]:
@@ -101,11 +102,11 @@ class MessageCaptioner:
             replace(caption, timing=Timing(0.0, 0.0, 0.0, 0.0, caption.timing.steps)),
             grounding,
             has_detector=self._captioner.detector is not None,
-            min_confidence=_MIN_CONFIDENCE,
+            trust=self._trust,
             camera=camera,
         )
         made = _serialised(to_message(types, record, message.header))
-        return made, caption.text if record.status is CaptionStatus.OK else None, ""
+        return made, record.caption.text or None, ""
 
 
 def _serialised(message: Any) -> bytes:

@@ -77,6 +77,7 @@ class Query:
         camera: name of the camera; empty for any.
         robot: name of the robot; empty for any.
         near: where the robot was; None for anywhere.
+        min_calibrated_confidence: lowest calibrated confidence, 0 to 1; above 0 no caption that has none is found.
         order: "newest", or "best": of the newest :data:`BEST_OF` that match, by SQLite's bm25(), to which words side by
             side contribute as a phrase.
         limit: maximum number of rows.
@@ -88,12 +89,17 @@ class Query:
     camera: str = ""
     robot: str = ""
     near: Near | None = None
+    min_calibrated_confidence: float = 0.0
     order: str = NEWEST
     limit: int = 20
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
             raise CaptionLogError(f"the order is one of {', '.join(ORDERS)}, not {self.order!r}")
+        if not 0 <= self.min_calibrated_confidence <= 1:
+            raise CaptionLogError(
+                f"the minimum calibrated confidence is between 0 and 1, not {self.min_calibrated_confidence:g}"
+            )
         if not 1 <= self.limit <= MAX_LIMIT:
             raise CaptionLogError(f"the number of captions is between 1 and {MAX_LIMIT}, not {self.limit}")
 
@@ -278,6 +284,9 @@ class LogReader:
                     matches.append(f"{column} : {quoted(name)}")
         if query.near is not None:
             self._add_place(query.near, conditions, values)
+        if query.min_calibrated_confidence:
+            conditions.append("json_extract(caption.record, '$.calibrated_confidence') >= ?")
+            values.append(query.min_calibrated_confidence)
         source, key = "caption", "caption.id"
         if matches:
             key = "caption_search.rowid"

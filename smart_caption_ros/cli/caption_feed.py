@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.options import EngineOption, Option
+from smart_caption_ros.cli.options import EngineOption, Option, TrustOptions
 from smart_caption_ros.cli.terminal import check_engine, needs_ros, report_error, status
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FeedOptions:
+class FeedOptions(TrustOptions):
     """The options of a command that follows topics of ROS or a source, until Ctrl-C."""
 
     source: Annotated[
@@ -79,6 +79,7 @@ def open_feed(
         are_images_wanted=are_images_wanted,
         node_name=node_name,
         make_pose_lookup=robot_pose_lookup(map_frame, robot_frame, report_error) if map_frame else None,
+        trust=options.trust,
     )
 
 
@@ -102,4 +103,4 @@ def _source_feed(options: FeedOptions, cameras: Sequence[str], loop: bool) -> Ca
         guide_words(captioner)
         if captioner.detector is not None:
             coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
-    return SourceFeed(chosen, captioner, coverage, interval_s=options.interval, loop=loop)
+    return SourceFeed(chosen, captioner, coverage, interval_s=options.interval, loop=loop, trust=options.trust)

@@ -84,7 +84,7 @@ def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
         with status("loading the model"):
             captioner = model_settings(options).load_captioner()
             coverage = load_coverage(captioner) if captioner.detector else None
-    described = captioned_frames.describe(captioner, sources, options.every, coverage)
+    described = captioned_frames.describe(captioner, sources, options.every, coverage, options.trust)
     is_complete = True
     for frame in _with_progress(described, captioned_frames.count_frames(sources, options.every)):
         if options.as_json:
@@ -192,10 +192,11 @@ def _print_frame(described: CaptionedFrame) -> None:
     else:
         trust = f"mean probability of the words {caption.confidence:.2f}; this bundle cannot say how many are true"
     facts = f"{trust}; {1000 * caption.timing.total_s:.0f} ms"
-    if not caption.shows_detail:
-        facts += "; a guess: the image shows next to no detail"
     terminal.print(Text(printable(described.record.name), style="bold"), soft_wrap=True)
-    terminal.print(Text(f"  {caption.text or '(no caption)'}"), soft_wrap=True)
+    if caption.text:
+        terminal.print(Text(f"  {printable(caption.text)}"), soft_wrap=True)
+    if described.record.status_message:
+        terminal.print(Text(f"  ({printable(described.record.status_message)})", style="yellow"), soft_wrap=True)
     terminal.print(Text(f"  {facts}", style="dim"), soft_wrap=True)
     if grounding is not None:
         terminal.print(Text(f"  {_evidence(caption, grounding)}", style="dim"), soft_wrap=True)

@@ -53,7 +53,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
     with BagStorage(bag, salvage=True) as storage:  # before the model is loaded
         total = sum(image_topics(storage).values())
     with status("loading the model"):
-        captioner = MessageCaptioner(model_settings(options).load_captioner())
+        captioner = MessageCaptioner(model_settings(options).load_captioner(), options.trust)
     with make_progress_bar(total=total, unit="image", delay=1, disable=not sys.stderr.isatty()) as bar:
         report = caption_bag(bag, output, captioner, _bag_options(options), bar.update)
     if options.as_json:
@@ -106,6 +106,7 @@ def model_settings(options: DescribeOptions, threads: int | None = None) -> Mode
         objects_guide=options.objects_guide,
         guide_strength=options.guide_strength,
         threads=threads,
+        trust=options.trust,
     )
 
 

@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from smart_caption_ros.cli.options import EngineOption, GuideOption, GuideStrengthOption, Option, WorkerOptions
+from smart_caption_ros.cli.options import (
+    EngineOption,
+    GuideOption,
+    GuideStrengthOption,
+    Option,
+    TrustOptions,
+    WorkerOptions,
+)
 
 
 @dataclass(frozen=True)
-class DescribeOptions(WorkerOptions):
+class DescribeOptions(WorkerOptions, TrustOptions):
     """The options of `describe`."""
 
     as_json: Annotated[bool, Option("--json", help="Print one JSON object per line instead of text.")] = False

@@ -104,6 +104,9 @@ class FindOptions:
     until: Annotated[str | None, Option(metavar="TIME", help="Latest time, as --since.")] = None
     camera: Annotated[str, Option(help="Name of the camera.")] = ""
     robot: Annotated[str, Option(help="Name of the robot.")] = ""
+    min_calibrated_confidence: Annotated[
+        float, Option(min=0, max=1, help="Only captions of which at least this share is true.")
+    ] = 0.0
     order: Annotated[
         str,
         Option(help="newest, or best: the newest 1000 ranked by BM25, to which words side by side add."),
@@ -168,6 +171,7 @@ def _query(words: str, options: FindOptions) -> Query:
         camera=options.camera,
         robot=options.robot,
         near=None if options.near is None else Near.parse(options.near, options.radius, options.frame),
+        min_calibrated_confidence=options.min_calibrated_confidence,
         order=options.order,
         limit=options.limit,
     )

@@ -34,6 +34,7 @@ from smart_caption_ros.cli.terminal import only_json_on_stdout
 
 if TYPE_CHECKING:
     from smart_caption_ros.fleet.workers import Workers
+    from smart_caption_ros.record import Trust
 
 
 class Option:
@@ -86,6 +87,25 @@ PipelineOption = Annotated[
     str | None, Option(help="Name or folder of a spaCy pipeline; the one in the package by default.")
 ]
 WordVectorsOption = Annotated[Path | None, Option(help="GloVe text file; the table in the package by default.")]
+
+
+@dataclass(frozen=True)
+class TrustOptions:
+    """Which captions are refused."""
+
+    min_calibrated_confidence: Annotated[
+        float, Option(min=0, max=1, help="Refuse captions of which a smaller share is true: no text, low confidence.")
+    ] = 0.0
+    list_objects: Annotated[
+        bool, Option("--list-objects", help="In place of a refused caption list the objects that were found.")
+    ] = False
+
+    @property
+    def trust(self) -> Trust:
+        """What the options say."""
+        from smart_caption_ros.record import Trust
+
+        return Trust(self.min_calibrated_confidence, self.list_objects)
 
 
 @dataclass(frozen=True)

@@ -17,4 +17,4 @@ def loaded_captioner(model: ModelSettings) -> Captioner:
 @lru_cache(maxsize=1)
 def loaded_message_captioner(model: ModelSettings) -> MessageCaptioner:
     """Load what captions image messages; raises what :func:`loaded_captioner` raises, and CoverageError."""
-    return MessageCaptioner(loaded_captioner(model))
+    return MessageCaptioner(loaded_captioner(model), model.trust)

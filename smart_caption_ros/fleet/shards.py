@@ -66,7 +66,8 @@ class DescribeFrames:
         captioner, coverage = loaded_captioner(self.model), loaded_message_captioner(self.model).coverage
         lines: list[str] = []
         problems: list[str] = []
-        for frame in captioned_frames.describe(captioner, [open_source(self.source)], self.every, coverage):
+        source = open_source(self.source)
+        for frame in captioned_frames.describe(captioner, [source], self.every, coverage, self.model.trust):
             values = frame.record.to_json()
             del values["timing_ms"], values["received"]
             lines.append(json_text(values) + "\n")

@@ -12,7 +12,7 @@ from typing import TypeVar
 from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
-from smart_caption_ros.record import CaptionRecord
+from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Trust
 
 MAX_CAMERAS = 64
 """Maximum number of cameras; beyond it the camera that has been silent longest is dropped."""
@@ -37,12 +37,14 @@ class CaptionFeed:
     theirs.
     """
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int = CAPACITY, trust: Trust = ACCEPT_ALL) -> None:
         """
         Args:
             capacity: maximum number of captions and events that wait for the consumer.
+            trust: which captions are refused, also of those that come with the status OK.
         """
         self._capacity = capacity
+        self._trust = trust
         self._changed = threading.Condition()
         self._items: deque[FeedItem] = deque()
         self._statistics: dict[str, LiveStatistics] = {}
@@ -167,7 +169,8 @@ class CaptionFeed:
             self._statistics.pop(camera, None)
 
     def add(self, live: CaptionRecord) -> None:
-        """Count a caption and pass it on."""
+        """Judge and count a caption, and pass it on."""
+        live = live.judged(self._trust)
         with self._changed:
             statistics = self._statistics.get(live.camera) or self._add_statistics(live.camera, live.source)
             statistics.is_online = True

@@ -15,7 +15,7 @@ from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.feed import CaptionFeed, FeedError
 from smart_caption_ros.mailbox import Mailbox
-from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
+from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, CaptionStatus, LazyImage, Trust
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.sources.webcam import Webcam
 
@@ -79,6 +79,7 @@ class SourceFeed(CaptionFeed):
         *,
         interval_s: float = 1.0,
         loop: bool = False,
+        trust: Trust = ACCEPT_ALL,
     ) -> None:
         """
         Args:
@@ -87,8 +88,9 @@ class SourceFeed(CaptionFeed):
             coverage: matches nouns with objects; None leaves that out.
             interval_s: time between two photographs, seconds; 0 captions them as fast as possible.
             loop: whether sources start again at their end.
+            trust: which captions are refused.
         """
-        super().__init__()
+        super().__init__(trust=trust)
         self._cameras = [_SourceCamera(name, source) for name, source in cameras.items()]
         self._captioner = captioner
         self._coverage = coverage

@@ -80,7 +80,8 @@ def attachment(content: bytes | str, media_type: str, name: str) -> Response:
 
 
 def query_of(parameters: QueryParams, limit: int) -> Query:
-    """Translate the parameters of an address: words, camera, robot, since, until, near, radius, frame and before.
+    """Translate the parameters of an address: words, camera, robot, since, until, near, radius, frame, before and
+    min_calibrated_confidence.
 
     `before` is the id of a row; the newest rows before it are the next page.
 
@@ -100,6 +101,9 @@ def query_of(parameters: QueryParams, limit: int) -> Query:
         camera=parameters.get("camera", ""),
         robot=parameters.get("robot", ""),
         near=Near.parse(near, radius_m, parameters.get("frame", "")) if near else None,
+        min_calibrated_confidence=_number(
+            "min_calibrated_confidence", parameters.get("min_calibrated_confidence") or "0"
+        ),
         limit=limit,
     )
 

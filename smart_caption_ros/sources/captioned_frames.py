@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.grounding.named_objects import ground_caption
-from smart_caption_ros.record import CaptionRecord, CaptionStatus
+from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, CaptionStatus, Trust
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 
 
@@ -58,7 +58,11 @@ def count_frames(sources: Sequence[Opened], every: int = 1) -> int | None:
 
 
 def describe(
-    captioner: Captioner | None, sources: Sequence[Opened], every: int = 1, coverage: NounCoverage | None = None
+    captioner: Captioner | None,
+    sources: Sequence[Opened],
+    every: int = 1,
+    coverage: NounCoverage | None = None,
+    trust: Trust = ACCEPT_ALL,
 ) -> Iterator[CaptionedFrame]:
     """Caption every `every`-th frame of each source, in order; what cannot be read has its answer in its place.
 
@@ -67,16 +71,17 @@ def describe(
         sources: from :func:`open_all`.
         every: 1 for all frames.
         coverage: matches the nouns of each caption with its objects; None leaves that out.
+        trust: which captions are refused.
     """
     for source in sources:
         if isinstance(source, CaptionedFrame):
             yield source
         elif captioner is not None:
-            yield from _describe_source(captioner, source, every, coverage)
+            yield from _describe_source(captioner, source, every, coverage, trust)
 
 
 def _describe_source(
-    captioner: Captioner, source: FrameSource, every: int, coverage: NounCoverage | None
+    captioner: Captioner, source: FrameSource, every: int, coverage: NounCoverage | None, trust: Trust
 ) -> Iterator[CaptionedFrame]:
     reported = 0
 
@@ -91,7 +96,7 @@ def _describe_source(
     try:
         for frame in source.every(every):
             yield from newly_skipped()
-            yield _describe_frame(captioner, source, frame, coverage)
+            yield _describe_frame(captioner, source, frame, coverage, trust)
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
@@ -99,7 +104,7 @@ def _describe_source(
 
 
 def _describe_frame(
-    captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None
+    captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None, trust: Trust
 ) -> CaptionedFrame:
     address = source.address_of(frame)
     try:
@@ -110,6 +115,7 @@ def _describe_frame(
     record = CaptionRecord.of(
         caption,
         grounding,
+        trust=trust,
         has_detector=captioner.detector is not None,
         source=source.spec,
         name=address,

@@ -1,6 +1,7 @@
 """Finding captions: words in any form, time, camera, place; nothing that a person writes is an SQL error."""
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -160,6 +161,18 @@ def test_the_best_have_the_words_side_by_side(reader):
     assert found(reader, "red cup", order="best") == [0, 1]
     assert found(reader, "red cup", order="best", limit=1) == [0]
     assert found(reader, order="best") == [4, 3, 2, 1, 0]
+
+
+def test_captions_of_which_too_few_are_true_or_nobody_knows_are_left_out(tmp_path):
+    with CaptionLog(tmp_path / "captions.db") as log:
+        for at_s, share in enumerate((0.5, 0.75, None)):
+            record = caption("a cup", 10.0 * at_s)
+            log.append(replace(record, caption=replace(record.caption, calibrated_confidence=share)))
+    with LogReader(tmp_path / "captions.db") as reader:
+        assert found(reader) == [2, 1, 0]
+        assert found(reader, min_calibrated_confidence=0.5) == [1, 0]
+        assert found(reader, "cup", min_calibrated_confidence=0.6) == [1]
+        assert reader.overview(Query(min_calibrated_confidence=0.6)).captions == 1
 
 
 def test_time_camera_robot_and_limit(reader):

@@ -107,11 +107,22 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner, photos):
     assert captioner.arguments == (None, "auto", None)
 
 
-def test_the_caption_of_a_covered_lens_is_called_a_guess(tmp_path):
+def test_the_caption_of_a_covered_lens_is_refused(tmp_path):
     cv2.imwrite(str(tmp_path / "dark.png"), np.zeros((48, 64, 3), np.uint8))
-    assert "a guess: the image shows next to no detail" in run("describe", tmp_path / "dark.png").stdout
+    assert '" is refused: the image shows next to no detail' in run("describe", tmp_path / "dark.png").stdout
     (record,) = lines(run("describe", tmp_path / "dark.png", "--json"))
-    assert (record["shows_detail"], record["status"]) == (False, "low confidence")
+    assert (record["shows_detail"], record["status"], record["text"]) == (False, "low confidence", "")
+
+
+@pytest.mark.usefixtures("captioner")
+def test_a_caption_below_the_minimum_is_refused_and_its_objects_listed_on_demand(photos):
+    arguments = ("describe", photos / "a.png", "--min-calibrated-confidence", "0.7")
+    refusal = "its calibrated confidence 0.625 is below min_calibrated_confidence (0.700)"
+    assert f'("64 by 48" is refused: {refusal})' in run(*arguments).stdout
+    (silent,) = lines(run(*arguments, "--json"))
+    (listing,) = lines(run(*arguments, "--list-objects", "--json"))
+    assert (silent["status"], silent["text"], listing["text"]) == ("low confidence", "", "a dog")
+    assert run("describe", photos / "a.png", "--min-calibrated-confidence", "70").exit_code == 2
 
 
 @pytest.mark.usefixtures("captioner")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedError, FeedEvent, Health, LiveStatistics
-from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage, Trust
+from tests.nodes.fake_captioner import shade_caption
 
 
 def live(camera="front", *, at_s=None, **fields):
@@ -24,6 +25,13 @@ def test_captions_come_in_order_and_a_late_consumer_loses_the_oldest_ones_which_
     assert buffer.next(0) is None
     (front,) = buffer.cameras
     assert (front.captions, front.lost) == (5, 3)
+
+
+def test_captions_below_the_minimum_of_the_feed_are_refused():
+    feed = CaptionFeed(trust=Trust(0.7, lists_objects=True))
+    for calibrated in (0.8, 0.6):
+        feed.add(CaptionRecord.of(replace(shade_caption(9, 64, 48), calibrated_confidence=calibrated)))
+    assert [feed.next(0).caption.text for _ in range(2)] == ["shade 9", "a wall"]
 
 
 def test_of_more_cameras_than_are_kept_the_one_gives_way_that_has_been_silent_for_the_longest_time():

@@ -88,6 +88,7 @@ def shade_caption(shade, width, height, model="m", engine="e"):
         words=tuple(Word(text, log_probability, (0.0, 0.0, width / 2, height / 2)) for text in texts),
         score=score,
         confidence=math.exp(log_probability),
+        calibrated_confidence=math.exp(log_probability) if texts else None,
         alternatives=(Alternative("another shade", score - 1),),
         timing=Timing(preprocess_s=0.001, vision_s=0.002, decode_s=0.003, total_s=0.006, steps=3),
         image_size=(width, height),

@@ -72,6 +72,8 @@ def test_a_search_asks_for_words_camera_time_and_place_as_log_find_does(server):
     assert ids(server, "near=0,0.5&radius=1.5") == [CUP_MS]
     assert ids(server, "near=9,9") == [DOG_MS]
     assert ids(server, "words=dog&camera=front") == []
+    assert ids(server, "words=cup&min_calibrated_confidence=0.625") == [CUP_MS]
+    assert ids(server, "words=cup&min_calibrated_confidence=0.63") == []
     assert ids(server, "words=%22%27)+OR+1%3D1&robot=") == []
 
 
@@ -149,6 +151,7 @@ def test_what_was_found_is_downloaded_as_a_table(server):
         ("/log/captions.json?near=here", 400, "'here' is not a place: write x,y"),
         ("/log/captions.json?near=0,0&radius=inf", 400, "radius is not a number: 'inf'"),
         ("/log/captions.json?near=0,0&radius=-1", 400, "must be a positive number"),
+        ("/log/captions.json?min_calibrated_confidence=62", 400, "confidence is between 0 and 1, not 62"),
         ("/log/captions.json?before=x", 400, "before is not a number: 'x'"),
         ("/log/captions.json?near=0,0&frame=odom", 400, "is in the frame 'odom': map"),
         ("/log/captions.html", 404, "There is no such page."),

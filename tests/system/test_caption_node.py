@@ -256,10 +256,11 @@ def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(
 
 
 def test_every_kind_of_answer_has_its_status(user: User) -> None:
-    user.robot.set_parameter("/caption_node", "min_confidence", 0.5)
+    user.robot.set_parameter("/caption_node", "min_calibrated_confidence", 0.5)
     assert user.ask(shade=NOTHING_TO_SAY).status == Caption.STATUS_NOTHING_FOUND
     unsure = user.ask(shade=UNSURE)
-    assert (unsure.status, unsure.text) == (Caption.STATUS_LOW_CONFIDENCE, f"shade {UNSURE}")
+    assert (unsure.status, unsure.text, len(unsure.words)) == (Caption.STATUS_LOW_CONFIDENCE, "", 0)
+    assert unsure.status_message.startswith(f'"shade {UNSURE}" is refused: its calibrated confidence 0.100 is below')
     old = Header(stamp=Time(sec=1_000_000_000), frame_id="eye")
     image = Image(**image_fields(100), header=old)
     user.publish_as_it_is(image)
@@ -354,11 +355,11 @@ def test_parameters_change_while_running_and_bad_values_are_refused(user: User) 
         return robot.set_parameter("/caption_node", name, value)
 
     assert user.ask(shade=UNSURE).status == Caption.STATUS_OK
-    assert set_parameter("min_confidence", 0.5).successful
+    assert set_parameter("min_calibrated_confidence", 0.5).successful
     assert user.ask(shade=UNSURE).status == Caption.STATUS_LOW_CONFIDENCE
     for name, value, reason in (
-        ("min_confidence", 1.5, "range"),
-        ("min_confidence", "high", "type"),
+        ("min_calibrated_confidence", 1.5, "range"),
+        ("min_calibrated_confidence", "high", "type"),
         ("trigger", "telepathy", "one of always, change, request"),
         ("bundle", "/elsewhere", "read-only"),
         ("threads", 2, "unconfigured"),
@@ -367,13 +368,13 @@ def test_parameters_change_while_running_and_bad_values_are_refused(user: User) 
         result = set_parameter(name, value)
         assert not result.successful, name
         assert reason in result.reason, result.reason
-    request = {"min_confidence": 0.0, "max_rate_hz": -1.0}
+    request = {"min_calibrated_confidence": 0.0, "max_rate_hz": -1.0}
     parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in request.items()]
     atomically = robot.call(SetParametersAtomically, "/caption_node/set_parameters_atomically", parameters=parameters)
     assert not atomically.result.successful
     assert user.ask(shade=UNSURE).status == Caption.STATUS_LOW_CONFIDENCE, "what was refused changed nothing"
     (description,) = robot.call(
-        DescribeParameters, "/caption_node/describe_parameters", names=["min_confidence"]
+        DescribeParameters, "/caption_node/describe_parameters", names=["min_calibrated_confidence"]
     ).descriptors
     assert "STATUS_LOW_CONFIDENCE" in description.description
     assert description.floating_point_range[0].to_value == 1.0

@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 
 from smart_caption_ros.imaging.image_messages import encode_image
 from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
-from tests.nodes.fake_captioner import BREAKS_COVERAGE, image_fields
+from tests.nodes.fake_captioner import BREAKS_COVERAGE, UNSURE, image_fields
 from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User, latest, values
 
 pytestmark = pytest.mark.needs_ros
@@ -100,6 +100,33 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(robot, diagnostic
     assert robot.set_parameter("/caption_node", "detection_slop_s", 1.5).successful
     detector.publish(at(12))  # farther from the image, and a sign that no more are to be waited for
     assert [found.class_name for found in ask(user, at(10)).objects] == ["cat"]
+
+
+def test_in_place_of_a_refused_caption_the_objects_are_listed_and_spoken(robot):
+    robot.start_caption_node(*PATIENT, "-p", "min_calibrated_confidence:=0.5", "-p", "list_objects:=true")
+    user, detector = User(robot), Detector(robot)
+    objects = [detected("dining table", score=0.9), detected("62"), detected("62", score=0.5)]
+    detector.publish(at(1), *objects)
+    listed = ask(user, at(1), shade=UNSURE)
+    assert (listed.status, listed.text) == (Caption.STATUS_LOW_CONFIDENCE, "a dining table and a television")
+    assert [word.text for word in listed.words] == ["a", "dining", "table", "and", "a", "television"]
+    assert all(math.isnan(word.log_probability) for word in listed.words)
+    assert [(noun.noun, noun.word_index, noun.object_index) for noun in listed.nouns] == [
+        ("dining table", 1, 0),
+        ("television", 5, 1),
+    ]
+    assert (listed.coverage.noun_coverage, len(listed.objects)) == (1.0, 3)
+    detector.publish(at(2))
+    assert ask(user, at(2), shade=UNSURE).text == "", "nothing was found"
+    detector.publish(at(3), *objects)
+    assert ask(user, at(3)).text == "shade 100"
+    robot.wait_for(lambda: len(user.texts) == 2, "texts")
+    assert [text.data for text in user.texts] == [listed.text, "shade 100"]
+    assert robot.set_parameter("/caption_node", "list_objects", False).successful
+    detector.publish(at(4), *objects)
+    silent = ask(user, at(4), shade=UNSURE)
+    assert (silent.status, silent.text, len(silent.nouns)) == (Caption.STATUS_LOW_CONFIDENCE, "", 0)
+    assert list(silent.coverage.missed_classes) == ["dining table", "television"]
 
 
 def test_nothing_that_a_detector_sends_stops_the_captions(robot, diagnostics):

@@ -36,7 +36,7 @@ from smart_caption_ros.nodes.caption.parameters import (
     CAPTION_NODE_RULES,
     Trigger,
 )
-from smart_caption_ros.nodes.caption.publisher import complete_record, error_description
+from smart_caption_ros.nodes.caption.publisher import complete_record, error_description, trust_of
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.service_manager import ServiceReport
 from smart_caption_ros.nodes.caption.worker import WORK_TIMEOUT_S, InterruptedWorkError, Worker, lacks_clock
@@ -373,7 +373,7 @@ class CaptionNode(LifecycleNode):
             record = self._worker.describe(image, max_age_s=max_age_s)
             if camera is not None:
                 return camera.publisher.complete(record, header, detections, model)[1]
-            return complete_record(record, header, None, model, self._values["min_confidence"])[1]
+            return complete_record(record, header, None, model, trust_of(self._settings))[1]
         except Exception as error:
             reason = f"the image cannot be answered: {error_description(error)}"
             if not isinstance(error, InterruptedWorkError):

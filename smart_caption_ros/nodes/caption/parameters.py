@@ -144,12 +144,19 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=240.0,
     ),
     ParameterSpec(
-        "min_confidence",
+        "min_calibrated_confidence",
         0.0,
-        "Minimum confidence: captions below it get STATUS_LOW_CONFIDENCE and are not published on the text topic.",
+        "Minimum calibrated confidence, the share of such captions that are true: captions below it are refused, with "
+        "STATUS_LOW_CONFIDENCE and without text; 0 accepts all.",
         Changes.ANY_TIME,
         minimum=0.0,
         maximum=1.0,
+    ),
+    ParameterSpec(
+        "list_objects",
+        False,
+        'Give a refused caption the plain list of the detected objects as its text: "a chair, a table and a person".',
+        Changes.ANY_TIME,
     ),
     ParameterSpec(
         "text_on_change",

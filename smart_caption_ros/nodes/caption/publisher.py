@@ -32,7 +32,7 @@ from smart_caption_ros.nodes.caption.overlay import Overlay
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.statistics import Statistics
 from smart_caption_ros.nodes.parameters import Parameters
-from smart_caption_ros.record import CaptionRecord, CaptionStatus, status_of
+from smart_caption_ros.record import CaptionRecord, CaptionStatus, Trust
 from smart_caption_ros.text import visible
 
 try:
@@ -152,8 +152,7 @@ class Publisher:
         self, record: CaptionRecord, header: Header, detections: ExpectedDetections | None, model: Model | None
     ) -> tuple[CaptionRecord, Caption]:
         """Complete a record by :func:`complete_record`, count the evidence, and log what is wrong; never raises."""
-        min_confidence = self._parameters.values["min_confidence"]
-        record, message, evidence = complete_record(record, header, detections, model, min_confidence)
+        record, message, evidence = complete_record(record, header, detections, model, trust_of(self._parameters))
         logger = self._node.get_logger()
         if evidence is not None:
             # Also after its publisher has gone: a detector that has stopped is reported.
@@ -200,13 +199,13 @@ class Publisher:
         self.statistics.count_answer(status, reason, latency_s=latency_s, work_s=record.caption.timing.total_s)
 
     def _publish(self, record: CaptionRecord, message: Caption, own_objects: Sequence[DetectedObject] | None) -> None:
-        """Publish a record, its text if the status is OK, and what viewers draw while they subscribe.
+        """Publish a record, its text if there is one, and what viewers draw while they subscribe.
 
         With `text_on_change`, the text is published only if its meaning differs from that of the last one.
         """
         header = message.header
         self._publishers[""].publish(message)
-        if record.status is CaptionStatus.OK:
+        if record.caption.text:
             nouns = record.grounding.nouns if record.grounding is not None else ()
             is_new = self._texts.is_new(record.caption.text, [noun.lemma for noun in nouns])
             if is_new or not self._parameters.values["text_on_change"]:
@@ -234,12 +233,17 @@ class Publisher:
         )
 
 
+def trust_of(parameters: Parameters) -> Trust:
+    """Return which captions the parameters of the node refuse."""
+    return Trust(parameters.values["min_calibrated_confidence"], parameters.values["list_objects"])
+
+
 def complete_record(
     record: CaptionRecord,
     header: Header,
     detections: ExpectedDetections | None,
     model: Model | None,
-    min_confidence: float,
+    trust: Trust,
 ) -> tuple[CaptionRecord, Caption, Evidence | None]:
     """Add objects, nouns and status to the record of a caption, and build its message; never raises.
 
@@ -248,7 +252,7 @@ def complete_record(
         header: header of the image.
         detections: the detections of its image, which are waited for; None where there are none.
         model: the model that captioned it.
-        min_confidence: captions below it get the status LOW_CONFIDENCE.
+        trust: which captions are refused.
 
     Returns:
         The record, its message, and the evidence for its caption; None where the image has no caption.
@@ -262,18 +266,15 @@ def complete_record(
             waited_s = time.monotonic() - record.received_monotonic_s if detections.until_s else 0.0
             found = detections.find()
         evidence = collect_evidence(record.caption, model, found)
-        status, status_message = status_of(evidence.caption, min_confidence)
         coverage_reason, coverage_message = evidence.coverage_reason
         completed = replace(
             record,
             caption=evidence.caption,
-            status=status,
-            status_message=status_message,
             grounding=evidence.grounding,
             coverage_reason=coverage_reason,
             coverage_message=coverage_message,
             detection_wait_s=waited_s,
-        )
+        ).judged(trust)
         return completed, to_message(msg, completed, header), evidence
     except Exception as error:
         reason = f"the caption of this image cannot be published: {error_description(error)}"

@@ -24,7 +24,7 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.demo.plan import DemoPlan
 from smart_caption_ros.nodes.demo.report import DemoReport
 from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
-from smart_caption_ros.record import CaptionRecord
+from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 from smart_caption_ros.viewing import draw_overlay
@@ -105,7 +105,7 @@ class DemoListener:
             if record is None:
                 published = index in self._indices.values()
                 sentences.append(f"{name} was {'not answered' if published else 'never published'}")
-            elif not record.caption.text:
+            elif record.status not in (CaptionStatus.OK, CaptionStatus.LOW_CONFIDENCE):
                 sentences.append(f"{name}: {record.status.value}: {record.status_message}")
         return sentences
 

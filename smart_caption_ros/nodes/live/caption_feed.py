@@ -20,7 +20,7 @@ from smart_caption_ros.live import CaptionFeed, EventKind, FeedError, FeedEvent
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
-from smart_caption_ros.record import CaptionRecord, Pose
+from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Pose, Trust
 from smart_caption_ros.text import shortened
 
 CAPTION_TYPE = "smart_caption_ros/msg/Caption"
@@ -71,6 +71,7 @@ class RosCaptionFeed(CaptionFeed):
         *,
         are_images_wanted: Callable[[], bool] = lambda: False,
         pose_lookup: PoseLookup | None = None,
+        trust: Trust = ACCEPT_ALL,
     ) -> None:
         """Start.
 
@@ -81,11 +82,12 @@ class RosCaptionFeed(CaptionFeed):
             are_images_wanted: called twice a second by the executor; while it returns True, captions come with the
                 images of their cameras, from the topics that the diagnostics of the caption node name.
             pose_lookup: called by the executor with the header of each caption, gives :attr:`CaptionRecord.pose`.
+            trust: which captions are refused, beside those that the node refuses.
 
         Raises:
             FeedError: a name is not one of a topic.
         """
-        super().__init__()
+        super().__init__(trust=trust)
         self._node = node
         self._wanted_topics = tuple(topics)
         self._wanted_cameras = frozenset(cameras)

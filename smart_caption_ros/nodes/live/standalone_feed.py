@@ -16,6 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from smart_caption_ros.live import FeedError
 from smart_caption_ros.nodes.live.caption_feed import PoseLookup, RosCaptionFeed
+from smart_caption_ros.record import ACCEPT_ALL, Trust
 from smart_caption_ros.text import shortened
 
 _SPIN_S = 0.1
@@ -30,6 +31,7 @@ def standalone_feed(
     are_images_wanted: Callable[[], bool] = lambda: False,
     make_pose_lookup: Callable[[Node], PoseLookup] | None = None,
     node_name: str = "caption_feed",
+    trust: Trust = ACCEPT_ALL,
 ) -> Iterator[RosCaptionFeed]:
     """Follow captions with a node, on a thread and in a context that end with the feed.
 
@@ -39,6 +41,7 @@ def standalone_feed(
         are_images_wanted: whether to receive images now.
         make_pose_lookup: called once with the node, returns :class:`RosCaptionFeed`'s `pose_lookup`.
         node_name: name of the node; the process id is appended.
+        trust: which captions are refused, beside those that the node refuses.
 
     Raises:
         FeedError: ROS 2 does not start, or a name is not one of a topic.
@@ -51,7 +54,9 @@ def standalone_feed(
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
         pose_lookup = None if make_pose_lookup is None else make_pose_lookup(node)
-        feed = RosCaptionFeed(node, topics, cameras, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup)
+        feed = RosCaptionFeed(
+            node, topics, cameras, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup, trust=trust
+        )
     except FeedError:
         context.try_shutdown()
         raise

@@ -6,7 +6,7 @@ import { element, matchChildren, sentence, setText } from "./elements.js";
 import { coloursOf, Links } from "./links.js";
 import { Picture } from "./picture.js";
 
-const FIELDS = ["words", "camera", "since", "day", "near", "radius"];
+const FIELDS = ["words", "camera", "since", "day", "near", "radius", "min_calibrated_confidence"];
 const DOWNLOADED = 1000;
 
 export class Past {
@@ -63,6 +63,7 @@ export class Past {
     field("day", "Day", { type: "date" });
     field("near", "Near", { type: "text", placeholder: "x,y", size: 8 });
     field("radius", "Within metres", { type: "number", placeholder: "2", min: "0", step: "any" });
+    field("min_calibrated_confidence", "Calibrated at least", { type: "number", min: "0", max: "1", step: "any" });
     this.#form.append(element("button", { type: "submit", text: "Search" }));
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();

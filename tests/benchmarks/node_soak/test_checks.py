@@ -34,7 +34,7 @@ def record():
     ]
     answers = [
         Answered(frame_id(0), (0, 0), Caption.STATUS_OK, "a cup", -1.0),
-        Answered(frame_id(1), (1, 0), Caption.STATUS_LOW_CONFIDENCE, "a chair", -2.0),
+        Answered(frame_id(1), (1, 0), Caption.STATUS_LOW_CONFIDENCE, "", -2.0),
         Answered(frame_id(2), (2, 0), Caption.STATUS_ERROR, "", 0.0),
     ]
     published = [(kind, (number, 0)) for number, kind in enumerate(kinds)]
@@ -55,6 +55,7 @@ def test_right_answers_have_no_problems():
         (0, {"score": -1.5}, "of another image"),
         (0, {"status": Caption.STATUS_ERROR}, "has the status"),
         (2, {"status": Caption.STATUS_OK}, "has the status"),
+        (1, {"text": "a chair"}, "has a text"),
         (2, {"text": "a cup"}, "has a text"),
         (1, {"frame_id": frame_id(0), "stamp": (0, 0)}, "answered twice"),
         (1, {"frame_id": frame_id(3), "stamp": (3, 0)}, "has the status"),

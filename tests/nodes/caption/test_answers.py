@@ -21,6 +21,7 @@ from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.publisher import complete_record
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.worker import Scene, caption_image
+from smart_caption_ros.record import ACCEPT_ALL
 from tests.nodes.fake_captioner import (
     BREAKS_COVERAGE,
     BREAKS_THE_ENGINE,
@@ -46,7 +47,7 @@ def answer(captioner, message, **options):
     assert record is not None
     model = None if captioner is None else Model(captioner, FakeCoverage())
     expected = ExpectedDetections(DetectionBuffer(), stamp_ns(message.header), message.header.frame_id, slop_s=0.0)
-    return complete_record(record, message.header, expected, model, 0.0)[1]
+    return complete_record(record, message.header, expected, model, ACCEPT_ALL)[1]
 
 
 def image(shade=100, **changes):
@@ -199,7 +200,7 @@ def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total():
     expected = ExpectedDetections(DetectionBuffer(), 5, "", slop_s=0.0, until_s=started_s + 0.3)
     record = caption_image(model, ReceivedImage(image(), 5, started_s), age_s=0.5)
     assert record is not None
-    _, message, _ = complete_record(record, HEADER, expected, model, 0.0)
+    _, message, _ = complete_record(record, HEADER, expected, model, ACCEPT_ALL)
     elapsed_ms = (time.monotonic() - started_s) * 1000
     timing = message.timing
     assert timing.total_ms < 250
