@@ -404,6 +404,37 @@ def test_describe_services_answer_and_enable_pauses(user: User, diagnostics: lis
     assert user.ask(shade=72).text == "shade 72"
 
 
+def test_a_lazy_camera_rests_while_nobody_subscribes_and_wakes_for_a_listener_and_for_a_request(robot, diagnostics):
+    robot.start_caption_node("-p", "lazy:=true", "-p", "max_age_s:=0.0")
+    images = robot.node.create_publisher(Image, "/image", 1)
+    robot.node.create_timer(0.1, lambda: images.publish(Image(**image_fields(90))))
+
+    def reported(resting, rests):
+        status = latest(diagnostics)
+        return status and {values(status).get("resting"), values(status).get("times at rest")} == {resting, rests}
+
+    robot.wait_for(lambda: reported("yes", "1"), "rest")
+    assert diagnostics[-1].status[0].level == DiagnosticStatus.OK
+    assert diagnostics[-1].status[0].message == "resting, because nobody subscribes to the captions"
+    assert values(diagnostics[-1].status[0])["images received"] == "0"
+    assert images.get_subscription_count() == 0
+
+    described = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
+    assert (described.status, described.text) == (Caption.STATUS_OK, "shade 90")
+    robot.wait_for(lambda: reported("yes", "2"), "rest after the request")
+
+    texts = []
+    for topic, kind in (("text", String), ("image", Image)):
+        listening = robot.node.create_subscription(kind, f"/robot/caption/{topic}", texts.append, 10)
+        robot.wait_for(lambda: texts, f"message on {topic}")
+        robot.wait_for(lambda: reported("no", "2" if kind is String else "3"), "camera that is awake")  # noqa: B023
+        robot.node.destroy_subscription(listening)
+        texts.clear()
+        robot.wait_for(lambda: images.get_subscription_count() == 0, "rest")
+    assert robot.set_parameter("/caption_node", "lazy", False).successful
+    robot.wait_for(images.get_subscription_count, "subscription")
+
+
 def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(
     robot: Robot, diagnostics: list[DiagnosticArray]
 ) -> None:

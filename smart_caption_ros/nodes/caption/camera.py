@@ -39,6 +39,8 @@ class Camera:
         name: name of the camera; empty for the only camera of a node.
         publisher: publishes and counts what comes of its images.
         is_enabled: whether its images are captioned as they arrive.
+        is_resting: whether it is unsubscribed because it is lazy and nobody subscribes to its captions.
+        requests: number of requests that wait for its next image, and keep it awake.
         latest: the newest image received; None before the first one.
         image_input: subscription to its images.
         detection_input: subscription to its detections.
@@ -56,6 +58,8 @@ class Camera:
         self.name = name
         self.publisher = Publisher(node, name, parameters)
         self.is_enabled = True
+        self.is_resting = False
+        self.requests = 0
         self.latest: ReceivedImage | None = None
         namespace = f"{name}/" if name else ""
         self.image_input = ImageInput(node, f"{namespace}image", self.receive)
@@ -74,7 +78,13 @@ class Camera:
         self._holding = ThreadPoolExecutor(max_workers=1, thread_name_prefix="detections")
 
     def open_inputs(self, model: Model) -> None:
-        """Subscribe to the topics and types that are published now."""
+        """Subscribe to the topics and types that are published now; rest where `lazy` is set and nobody listens."""
+        if self._parameters.values["lazy"] and not (self.requests or self.publisher.is_watched):
+            self._rest()
+            return
+        if self.is_resting:
+            self.is_resting = False
+            self._statistics.restart_windows()
         self._uses_detections, self._is_guided = model.uses_topic, model.guided_by_topic
         with self._lock:
             self._is_open = True
@@ -87,6 +97,7 @@ class Camera:
 
     def close_inputs(self) -> None:
         """Unsubscribe, and discard the detections and the images that wait; nothing waits for detections any more."""
+        self.is_resting = False
         with self._lock:
             self._is_open = False
         self.image_input.close()
@@ -159,6 +170,13 @@ class Camera:
     def discard_waiting(self) -> None:
         """Discard the images that wait, and count them as passed over."""
         self._statistics.count(Count.PASSED_OVER, self._held.clear() + self._worker.discard(self.publisher))
+
+    def _rest(self) -> None:
+        if not self.is_resting:
+            self.close_inputs()
+            self.forget()
+            self.is_resting = True
+            self._statistics.count(Count.RESTS)
 
     def _missing_before(self, info: Mapping[str, Any]) -> int:
         """Return the number of images that were published before this one and did not arrive.

@@ -65,6 +65,7 @@ class CameraState:
 
     Attributes:
         name: name of the camera.
+        is_resting: whether it is unsubscribed because nobody subscribes to its captions.
         topic: full name of the image topic.
         image_topics: the topic or topics on which an image may arrive.
         image_problem: why images cannot arrive there; empty where no reason is known.
@@ -74,6 +75,7 @@ class CameraState:
     """
 
     name: str
+    is_resting: bool
     topic: str
     image_topics: str
     image_problem: str
@@ -144,6 +146,7 @@ def _camera_values(camera: CameraState) -> dict[str, str]:
     origins = {f"captions with {origin.value}": summary.captions_by_origin[origin] for origin in ObjectOrigin}
     values = {
         IMAGE_TOPIC: camera.topic,
+        "resting": "yes" if camera.is_resting else "no",
         **{count.value: summary.counts[count] for count in Count},
         "images answered": sum(summary.answers.values()),
         **{f"answered {status.value}": summary.answers[number] for number, status in CAPTION_STATUSES.items()},
@@ -189,12 +192,14 @@ def _activity(node: NodeState, cameras: Sequence[CameraState]) -> str:
         return node.lifecycle
     if not node.enabled:
         return "captioning is switched off"
+    if all(camera.is_resting for camera in cameras):
+        return "resting, because nobody subscribes to the captions"
     return f"captioning, {sum(camera.summary.answered_hz for camera in cameras):.1f} images a second"
 
 
 def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[bytes, str]]:
-    """Yield level and sentence of each condition of a camera, if any; none while the node is not active."""
-    if node.lifecycle != "active":
+    """Yield level and sentence of each condition of a camera, if any; none while it rests or the node is not active."""
+    if node.lifecycle != "active" or camera.is_resting:
         return
     summary = camera.summary
     if summary.since_image_s > IMAGE_TIMEOUT_S:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
@@ -51,6 +52,7 @@ MAX_WAITING_REQUESTS = 16
 
 _MAX_UNREAD_REQUESTS = 200  # that the middleware keeps until they are refused
 _PUBLISHER_POLL_S = 1.0
+_IMAGE_POLL_S = 0.02
 _RELEASE_PERIOD_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
 _END_TIMEOUT_S = 3.0
 _END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
@@ -234,7 +236,8 @@ class CaptionNode(LifecycleNode):
         self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:
-        """Let the callbacks that wait for the model or for detections return, and cancel loading."""
+        """Let the callbacks that wait for the model, detections or an image return, and cancel loading."""
+        self._is_receiving = False
         self._service_report.stop()
         self._worker.interrupt()
         for camera in self._cameras:
@@ -340,22 +343,49 @@ class CaptionNode(LifecycleNode):
     def _on_describe_latest(
         self, cameras: Sequence[Camera], request: DescribeLatest.Request, response: DescribeLatest.Response
     ) -> DescribeLatest.Response:
-        received = [(image, camera) for camera in cameras if (image := camera.latest) is not None]
-        if received:
-            image, camera = max(received, key=lambda pair: pair[0].at_s)
-            # The newest image of a slow camera may be older than those that are captioned as they arrive.
-            max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], IMAGE_TIMEOUT_S)
-            response.caption = self._describe(camera, image, max_age_s=max_age_s)
-        else:
-            reason = (
-                f"no image has arrived on {' or '.join(camera.image_input.image_topics for camera in cameras)} yet"
-                if self._lifecycle == "active"
-                else f"the node is {self._lifecycle} and receives no images"
-            )
-            if self._lifecycle in ("unconfigured", "inactive"):
-                reason += ": activate it first"
-            response.caption = error_message(reason, Header(), cameras[0] if len(cameras) == 1 else None)
+        with self._awake(cameras):
+            received = [(image, camera) for camera in cameras if (image := camera.latest) is not None]
+            if received:
+                image, camera = max(received, key=lambda pair: pair[0].at_s)
+                # The newest image of a slow camera may be older than those that are captioned as they arrive.
+                max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], IMAGE_TIMEOUT_S)
+                response.caption = self._describe(camera, image, max_age_s=max_age_s)
+            else:
+                reason = (
+                    f"no image has arrived on {' or '.join(camera.image_input.image_topics for camera in cameras)} yet"
+                    if self._lifecycle == "active"
+                    else f"the node is {self._lifecycle} and receives no images"
+                )
+                if self._lifecycle in ("unconfigured", "inactive"):
+                    reason += ": activate it first"
+                response.caption = error_message(reason, Header(), cameras[0] if len(cameras) == 1 else None)
         return response
+
+    @contextmanager
+    def _awake(self, cameras: Sequence[Camera]) -> Iterator[None]:
+        """Keep lazy cameras awake; first wait for an image of one of them, no longer than a camera may be silent."""
+        if not self._values["lazy"]:
+            yield
+            return
+        with self._inputs_lock:
+            for camera in cameras:
+                camera.requests += 1
+            if self._is_receiving:
+                self._open_inputs()
+        try:
+            end_s = time.monotonic() + IMAGE_TIMEOUT_S
+            # Requests that are more than those that may wait leave threads of the executor to the images.
+            while (
+                self._is_receiving
+                and time.monotonic() < end_s
+                and all(camera.requests <= MAX_WAITING_REQUESTS and camera.latest is None for camera in cameras)
+            ):
+                time.sleep(_IMAGE_POLL_S)
+            yield
+        finally:
+            with self._inputs_lock:
+                for camera in cameras:
+                    camera.requests -= 1
 
     def _describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Caption:
         """Caption an image for a caller, who would wait for ever if this raised an exception."""
@@ -430,6 +460,7 @@ class CaptionNode(LifecycleNode):
     def _camera_state(self, camera: Camera, model: Model | None) -> CameraState:
         return CameraState(
             name=camera.name,
+            is_resting=camera.is_resting,
             topic=camera.image_input.topic,
             image_topics=camera.image_input.image_topics,
             image_problem=camera.image_input.problem,

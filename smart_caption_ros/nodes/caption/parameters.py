@@ -128,6 +128,13 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         maximum=3600.0,
     ),
     ParameterSpec(
+        "lazy",
+        False,
+        "Unsubscribe from the images and detections of a camera while nobody subscribes to what comes of it; a request "
+        "wakes it.",
+        Changes.ANY_TIME,
+    ),
+    ParameterSpec(
         "trigger",
         Trigger.ALWAYS.value,
         "Which images are captioned: always (all that the engine can), change (those that differ from the last one "

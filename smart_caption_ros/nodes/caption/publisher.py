@@ -86,6 +86,11 @@ class Publisher:
         due_s = self._due_s
         return 0.0 if due_s is None else max(0.0, time.monotonic() - due_s)
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether one of its topics has a subscriber."""
+        return any(map(self._is_watched, self._publishers)) or (self._overlay is not None and self._overlay.is_watched)
+
     def create_topics(self) -> None:
         """Create lifecycle publishers, which the node activates and deactivates with itself."""
         # The unremapped name: rclpy applies remappings when it creates the publisher.

@@ -29,6 +29,8 @@ class Count(enum.Enum):
     """Not captioned: while captioning is off or on request, or above the maximum rate."""
     UNCHANGED = "images unchanged"
     """Not captioned, because they do not differ from the last one that was."""
+    RESTS = "times at rest"
+    """While `lazy` is set and nobody subscribes."""
     LOST = "images lost on the way"
     """Missing in the numbers of the publisher: they did not reach this node."""
     DETECTIONS = "detections received"

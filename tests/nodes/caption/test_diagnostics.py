@@ -71,9 +71,10 @@ def count_evidence(
     statistics.count_evidence(evidence, detections_expected=detections_expected)
 
 
-def camera(statistics, name="left", problem="", detection_problem=""):
+def camera(statistics, name="left", problem="", detection_problem="", *, is_resting=False):
     return CameraState(
         name=name,
+        is_resting=is_resting,
         topic="/image",
         image_topics="/image or /image/compressed",
         image_problem=problem,
@@ -83,8 +84,8 @@ def camera(statistics, name="left", problem="", detection_problem=""):
     )
 
 
-def report(statistics, state=STATE):
-    (status,) = diagnostic_statuses(state, [camera(statistics)])
+def report(statistics, state=STATE, **fields):
+    (status,) = diagnostic_statuses(state, [camera(statistics, **fields)])
     return status.level, status.message, values_of(status)
 
 
@@ -142,6 +143,8 @@ def test_the_numbers_add_up(statistics, clock):
         "mean work (ms)": "150.0",
         "image in work for (s)": "0.0",
         "last error": "broken",
+        "resting": "no",
+        "times at rest": "0",
         "objects from": "/detections",
         "detections received": "2",
         "detections replaced by others of their image": "2",
@@ -328,3 +331,10 @@ def test_no_images_for_too_long_is_an_error_with_the_reason_counted_from_activat
     (status,) = diagnostic_statuses(STATE, [camera(statistics, detection_problem="/detections has another type")])
     assert (status.level, status.message) == (WARN, "/detections has another type")
     assert (status.name, status.hardware_id) == ("caption_node: captions", "left")
+
+
+def test_a_camera_that_rests_lacks_no_images(statistics, clock):
+    clock.now_s += 60
+    level, message, values = report(statistics, is_resting=True)
+    assert (level, message) == (OK, "resting, because nobody subscribes to the captions")
+    assert values["resting"] == "yes"
