@@ -34,7 +34,6 @@ def to_message(types: MessageTypes, record: CaptionRecord, header: Any) -> Any:
 
     Args:
         types: the message classes.
-        record: the record.
         header: header of the source image; copied unchanged, and read in place of the record's stamp and frame.
 
     Returns:
@@ -86,7 +85,6 @@ def from_message(message: Any, *, camera: str | None = None, source: str = "") -
     """Convert a message that has just been received; a stranger's numbers and indices are checked.
 
     Args:
-        message: the message.
         camera: name of the camera in the record; None takes that of the message.
         source: full name of the topic of the message.
     """

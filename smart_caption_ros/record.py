@@ -478,7 +478,6 @@ def grounding_with(
     """Return the nouns and the coverage of a record that was received; None where nouns were not matched.
 
     Args:
-        nouns: the nouns.
         reason: why something of the coverage was not measured.
         coverage: the other fields of :class:`Grounding`, as far as they are known; None where it was not measured.
         time_s: duration of the matching.

@@ -25,6 +25,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def error_line(error: Exception) -> str:
+    """Return the message of an exception on one line; the name of its type where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def escaped(text: str) -> str:
     """Return a text whose control, format, private and unassigned characters are escapes: `\\x1b`, `\\u202e`."""
     shown = []

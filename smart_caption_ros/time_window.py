@@ -7,18 +7,19 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+_MAX_ITEMS = 10_000  # above it the oldest are forgotten
+
 
 class TimeWindow(Generic[T]):
     """Items of the last seconds, oldest first; not thread-safe. Times are those of any one monotonic clock."""
 
-    def __init__(self, length_s: float, max_items: int = 10_000) -> None:
+    def __init__(self, length_s: float) -> None:
         """
         Args:
             length_s: age above which items are forgotten, seconds.
-            max_items: number of items above which the oldest are forgotten.
         """
         self.length_s = length_s
-        self._items: deque[tuple[float, T]] = deque(maxlen=max_items)
+        self._items: deque[tuple[float, T]] = deque(maxlen=_MAX_ITEMS)
         self._first_s: float | None = None
 
     def add(self, now_s: float, item: T) -> None:

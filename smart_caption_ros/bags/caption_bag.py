@@ -165,7 +165,6 @@ class _Connections:
     Args:
         writer: rosbags' writer, open.
         images: the open bag whose images are captioned.
-        cameras: its cameras.
         with_images: whether :meth:`copy` copies.
     """
 

@@ -18,7 +18,8 @@ from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
 from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, CaptionStatus, Trust
 from smart_caption_ros.sources.bag import DECODERS
-from smart_caption_ros.sources.bag_storage import StoredMessage, one_line
+from smart_caption_ros.sources.bag_storage import StoredMessage
+from smart_caption_ros.text import error_line
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class MessageCaptioner:
         try:
             message: Any = typestore().deserialize_cdr(stored.data, stored.message_type)
         except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
-            return None, None, f"the message cannot be read: {one_line(error)}"
+            return None, None, f"the message cannot be read: {error_line(error)}"
         try:
             caption = self._captioner.caption(DECODERS[stored.message_type](message))
         except (ImageMessageError, EngineError) as error:

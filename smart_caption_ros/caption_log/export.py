@@ -17,25 +17,24 @@ from smart_caption_ros.json_text import json_text
 PICTURE, PICTURE_FILE = "picture_base64", "picture_file"
 
 
-def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None, inputs: Iterable[Path] = ()) -> int:
+def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None) -> int:
     """Write rows as a CSV file, whole or not at all: id, time, and the keys of the record; lists are JSON.
 
     Args:
         rows: from a log.
         path: the file.
         pictures: folder for the pictures, as `<id>.jpg`; None writes them into the file in base64.
-        inputs: files that are read, and must not be replaced.
 
     Returns:
         The number of rows.
 
     Raises:
-        OutputError: the file is an input, a folder or a device.
+        OutputError: the file is a folder or a device.
         OSError: a file cannot be written.
     """
     count = 0
     with (
-        replaced_atomically(path, inputs) as unfinished,
+        replaced_atomically(path) as unfinished,
         unfinished.open("w", encoding="utf-8", errors="surrogateescape", newline="") as stream,
     ):
         writer = csv.writer(stream)

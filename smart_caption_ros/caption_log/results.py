@@ -15,7 +15,6 @@ def to_json(row: LogRow, picture: Path | None = None) -> dict[str, Any]:
     """Return the JSON of a row: that of its record, with its id, its time and the file of its picture.
 
     Args:
-        row: the row.
         picture: file of its picture, if that was written.
     """
     file = None if picture is None else str(picture)

@@ -101,7 +101,6 @@ def begins(text: str, words: str) -> bool:
     """Return whether a text has these words side by side, of which the last one is the beginning of a word.
 
     Args:
-        text: the text.
         words: an item of :attr:`SearchWords.beginnings`, joined by spaces.
     """
     return next(_beginnings_in(text, tuple(words.split())), None) is not None

@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import cv2
@@ -105,6 +105,21 @@ class Caption:
     shows_detail: bool = True
     """False where the frame has less detail than :attr:`Bundle.min_detail`, so that the sentence is a guess."""
 
+    def resized(self, width: int, height: int) -> "Caption":
+        """Return the caption of the same frame at another size in pixels, with its boxes scaled."""
+        scale = np.array([width, height] * 2) / np.maximum(self.image_size * 2, 1)  # the size may be unknown, 0
+
+        def resized(box_xyxy: Box) -> Box:
+            x1, y1, x2, y2 = (scale * box_xyxy).tolist()
+            return x1, y1, x2, y2
+
+        return replace(
+            self,
+            words=tuple(replace(word, box_xyxy=resized(word.box_xyxy)) for word in self.words),
+            objects=tuple(replace(item, box_xyxy=resized(item.box_xyxy)) for item in self.objects),
+            image_size=(width, height),
+        )
+
 
 class Captioner:
     """Captions frames with the graphs of a bundle. Not thread-safe: use one for each thread, or a lock."""
@@ -118,7 +133,6 @@ class Captioner:
         detector: Detector | None = None,
         detects: bool = True,
         minimum_score: float | None = None,
-        guide: Guide | None = None,
     ) -> None:
         """
         Args:
@@ -128,13 +142,10 @@ class Captioner:
             detector: detects objects; None takes the detector of the bundle, if there is one.
             detects: False switches object detection off.
             minimum_score: lowest score of an object of the bundle's detector; None takes that of the manifest.
-            guide: lets detected objects guide the search for words, such as
-                :class:`smart_caption_ros.grounding.ObjectsGuide`; None leaves it to the captioner.
 
         Raises:
             EngineError: a graph cannot be loaded, or the bundle has no form that the engine can run.
-            BundleError: the inputs or outputs of a graph differ from those of the manifest, or the bundle has no inputs
-                for ``guide``.
+            BundleError: the inputs or outputs of a graph differ from those of the manifest.
             DetectorError: the layout of the bundle's detector is unknown.
         """
         self.bundle = bundle
@@ -150,7 +161,6 @@ class Captioner:
         """From :meth:`from_bundle` with ``auto``: faster engines that could not load the graphs, with the reasons."""
         _check_graph(bundle, self.graph, self._graph)
         self._guide: Guide | None = None
-        self.guide = guide
         self.detector: Detector | VisionDetector | None = detector
         """Detects the objects; None where detection is off or the bundle has no detector."""
         if detector is None and detects:
@@ -167,7 +177,6 @@ class Captioner:
         *,
         spinning: bool = True,
         is_cancelled: Callable[[], bool] = lambda: False,
-        guide: Guide | None = None,
     ) -> "Captioner":
         """Load a bundle and an engine to run it.
 
@@ -183,10 +192,9 @@ class Captioner:
             spinning: whether threads of ONNX Runtime without work poll for it during a run, which is faster and takes
                 CPU time from other processes.
             is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
-            guide: lets detected objects guide the search for words; None leaves it to the captioner.
 
         Raises:
-            BundleError: the bundle is missing or wrong, or has no inputs for ``guide``.
+            BundleError: the bundle is missing or wrong.
             DetectorError: the detector is missing, or its layout is unknown.
             EngineError: the engine is unknown or does not work on this machine.
             BuildCancelledError: the build of an engine was cancelled.
@@ -195,9 +203,9 @@ class Captioner:
 
         def load(created: Engine) -> "Captioner":
             if detector is None or os.fspath(detector) == NO_DETECTOR:
-                return cls(bundle, created, detects=detector is None, minimum_score=minimum_score, guide=guide)
+                return cls(bundle, created, detects=detector is None, minimum_score=minimum_score)
             score = MINIMUM_SCORE if minimum_score is None else minimum_score
-            return cls(bundle, created, detector=Detector(Path(detector), created, minimum_score=score), guide=guide)
+            return cls(bundle, created, detector=Detector(Path(detector), created, minimum_score=score))
 
         if threads is not None:
             cv2.setNumThreads(threads)
@@ -208,7 +216,7 @@ class Captioner:
 
     @property
     def guide(self) -> Guide | None:
-        """Lets detected objects guide the search for words; None where it is off.
+        """Lets detected objects guide the search for words, such as an ObjectsGuide; None where it is off.
 
         Raises:
             BundleError: on setting; the bundle has no inputs for a guide.

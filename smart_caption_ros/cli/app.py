@@ -5,18 +5,7 @@ from typing import Annotated
 import typer
 
 from smart_caption_ros import __version__
-from smart_caption_ros.cli import (
-    benchmark,
-    build_engine,
-    bundle,
-    coverage,
-    demo,
-    describe,
-    doctor,
-    log,
-    serve,
-    watch,
-)
+from smart_caption_ros.cli import benchmark, bundle, coverage, demo, describe, doctor, log, serve, watch
 from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
 from smart_caption_ros.cli.terminal import PROGRAM
 
@@ -37,7 +26,7 @@ add_command(app, benchmark.benchmark)
 bundle_app = make_app(help="Inspect, verify and build a bundle, the folder of a model.", no_args_is_help=True)
 add_command(bundle_app, bundle.inspect)
 add_command(bundle_app, bundle.verify)
-add_command(bundle_app, build_engine.build)
+add_command(bundle_app, bundle.build)
 app.add_typer(bundle_app, name="bundle")
 
 coverage_app = make_app(help="Measure how many of the objects in an image its caption names.", no_args_is_help=True)

@@ -148,18 +148,15 @@ def make_app(**settings: Any) -> typer.Typer:
     return typer.Typer(**{name: value for name, value in settings.items() if name in known})
 
 
-def add_command(
-    app: typer.Typer, command: Callable[..., None], name: str | None = None, **context_settings: Any
-) -> None:
-    """Add a function to an application as a command.
+def add_command(app: typer.Typer, command: Callable[..., None], **context_settings: Any) -> None:
+    """Add a function to an application as a command of its name.
 
     Args:
         app: the application.
         command: a function as the module's docstring describes.
-        name: name of the command; that of the function by default.
         context_settings: settings of click's context, such as `ignore_unknown_options`.
     """
-    app.command(name, context_settings=context_settings)(as_typer_function(command))
+    app.command(context_settings=context_settings)(as_typer_function(command))
 
 
 def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""Boxes and detected objects: one box type, one clipping, one IoU and one non-maximum suppression.
+"""Boxes and detected objects: one box type, one clipping and one non-maximum suppression.
 
 Boxes are xyxy (left, top, right, bottom), exclusive at the right and bottom. The functions run on the robot, which has
 no torch; training uses them too, since PyPI's torchvision cannot be imported beside the CPU build of the pinned torch.
@@ -40,25 +40,6 @@ def box_areas(boxes_xyxy: NDArray[Any]) -> NDArray[Any]:
     """Compute the areas of boxes, (..., 4) -> (...); 0 for a box whose sides are negative."""
     sides = np.maximum(boxes_xyxy[..., 2:] - boxes_xyxy[..., :2], 0)
     return np.asarray(sides[..., 0] * sides[..., 1])
-
-
-def box_iou(boxes_xyxy: NDArray[Any], others_xyxy: NDArray[Any]) -> NDArray[np.float64]:
-    """Compute the intersection over union of every pair of boxes.
-
-    Args:
-        boxes_xyxy: (N, 4).
-        others_xyxy: (M, 4).
-
-    Returns:
-        (N, M) from 0 to 1; 0 for two boxes without area.
-    """
-    one = np.asarray(boxes_xyxy, np.float64).reshape(-1, 1, 4)
-    other = np.asarray(others_xyxy, np.float64).reshape(1, -1, 4)
-    shared = box_areas(
-        np.concatenate([np.maximum(one[..., :2], other[..., :2]), np.minimum(one[..., 2:], other[..., 2:])], axis=-1)
-    )
-    union = box_areas(one) + box_areas(other) - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
 
 
 def non_maximum_suppression(

@@ -17,6 +17,7 @@ from typing import Any
 
 from smart_caption_ros.fleet.workers import Attempt, Work, attempt
 from smart_caption_ros.sources import SourceError
+from smart_caption_ros.text import error_line
 
 LOCAL, AUTO = "local", "auto"
 _CONNECT_TIMEOUT_S = 10.0
@@ -68,8 +69,7 @@ class RayWorkers:
             self.capacity = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
         except Exception as error:  # Ray raises many kinds of exceptions
             self.close()
-            reason = " ".join(str(error).split())[:300] or type(error).__name__
-            raise SourceError(f"there is no Ray cluster at {address}: {reason}") from error
+            raise SourceError(f"there is no Ray cluster at {address}: {error_line(error)[:300]}") from error
         # Attempts are counted by the caller; Ray's own would hide them.
         self._attempt = ray.remote(attempt).options(num_cpus=1, max_retries=0)
 

@@ -25,7 +25,6 @@ class TextFilter:
         """Return whether a text has another meaning than the last one that was new.
 
         Args:
-            text: the text.
             lemmas: its nouns in their dictionary forms; empty where they are unknown.
             time_s: when it was said, by any clock; matters with a quiet time.
         """

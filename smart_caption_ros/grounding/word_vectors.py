@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.files import cache_folder, folder_replaced_atomically, replaced_atomically, sha256_of_bytes
+from smart_caption_ros.files import cache_folder, folder_replaced_atomically, sha256_of_bytes
 from smart_caption_ros.grounding.errors import CoverageError
 
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
@@ -69,17 +69,6 @@ class WordVectors:
         """Compute the mean of the vectors of the known words, (D,); None if no word is known."""
         rows = [self._index[word] for word in words if word in self._index]
         return self._rows[rows].astype(np.float32).mean(axis=0) if rows else None
-
-
-def write_table(path: Path, words: list[str], rows: NDArray[np.float32], description: str) -> None:
-    """Write a compact table atomically: words, half-precision vectors (V, D) and a description."""
-    with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            words=np.frombuffer("\n".join(words).encode(), np.uint8),
-            vectors=rows.astype(np.float16),
-            description=np.frombuffer(description.encode(), np.uint8),
-        )
 
 
 def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:

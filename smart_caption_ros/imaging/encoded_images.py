@@ -31,8 +31,6 @@ _TIFF_IS_FRACTIONS = _BEFORE_OPENCV_4_6  # it takes all TIFF pixels of 32 bits f
 
 MAX_PIXELS = 50_000_000
 """Default limit of decoded images. A PNG of a few megabytes can hold 900 million pixels, 2.7 GB."""
-HIGHEST_MAX_PIXELS = 178_000_000
-"""Highest limit that callers may choose: Pillow refuses to open larger images."""
 
 _END_MARKER = b"\xff\xd9"  # of a JPEG
 _RADIANCE_HEADER = re.compile(rb"#\?(?:RADIANCE|RGBE)\n.*?\n\n[-+]Y +(\d+) +[-+]X +(\d+)\n", re.DOTALL)
@@ -65,7 +63,8 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
 
     Args:
         data: the bytes.
-        max_pixels: images that are larger by their header are not decoded; at most :data:`HIGHEST_MAX_PIXELS`.
+        max_pixels: images that are larger by their header are not decoded; Pillow itself
+            refuses those of more than 178 million.
 
     Raises:
         ImageError: one clause that says what is wrong with the bytes.

@@ -123,12 +123,8 @@ _PADDING_ROWS, _PADDING_BYTES = 32, 4096  # drivers round buffers up to whole bl
 SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
 
 
-def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/Image to BGR by the table above.
-
-    Args:
-        message: the message.
-        max_pixels: larger images are not decoded.
 
     Returns:
         uint8 HxWx3, C-contiguous. It shares memory with the message only if that memory is read-only.
@@ -136,7 +132,7 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
     Raises:
         ImageMessageError: for a zero size, an unknown encoding, depth, a step shorter than a row, data that are
             shorter than the rows or longer by more than the padding of a driver, a size that the encoding does
-            not allow, more than ``max_pixels`` pixels, and 32FC1 values that are not grey levels.
+            not allow, more than :data:`MAX_PIXELS` pixels, and 32FC1 values that are not grey levels.
     """
     width, height, step = int(message.width), int(message.height), int(message.step)
     if width < 1 or height < 1:
@@ -175,9 +171,9 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
         raise ImageMessageError(
             f"wrong step or height: {row_count} rows of {step} bytes are {size} bytes, and there are {data.size}"
         )
-    if width * height > max_pixels:
+    if width * height > MAX_PIXELS:
         raise ImageMessageError(
-            f"the image has {width}x{height} pixels, more than the limit of {max_pixels / 1e6:g} megapixels"
+            f"the image has {width}x{height} pixels, more than the limit of {MAX_PIXELS / 1e6:g} megapixels"
         )
 
     rows = np.ascontiguousarray(data[:size].reshape(row_count, step)[:, :row_bytes])
@@ -194,28 +190,24 @@ def decode_image(message: ImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDAr
     return image_bgr
 
 
-def decode_compressed(message: CompressedImageMessage, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/CompressedImage (JPEG, PNG and the other formats of OpenCV) to BGR.
 
     The format is taken from the data, because publishers fill the field `format` differently.
-
-    Args:
-        message: the message.
-        max_pixels: images that are larger by their header are not decoded.
 
     Returns:
         uint8 HxWx3.
 
     Raises:
-        ImageMessageError: for depth, for video, for empty, truncated or damaged data, and for more than ``max_pixels``
-            pixels.
+        ImageMessageError: for depth, for video, for empty, truncated or damaged data, and for more than
+            :data:`MAX_PIXELS` pixels.
     """
     if "compressedDepth" in message.format:
         raise ImageMessageError("compressedDepth holds distances, not a picture; subscribe to a colour image")
     _refuse_depth(message.format.split(";")[0].strip())
     data = _bytes_of(message.data)
     try:
-        return decode_image_bytes(data, max_pixels=max_pixels)
+        return decode_image_bytes(data)
     except ImageError as error:
         if codec := _video_codec(message.format, data):
             raise ImageMessageError(

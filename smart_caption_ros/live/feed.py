@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
-from types import TracebackType
 from typing import TypeVar
 
 from smart_caption_ros.errors import ExpectedError
@@ -60,9 +59,7 @@ class CaptionFeed:
         """
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # For the consumer.

@@ -35,7 +35,6 @@ def measure(
     """Caption frames one after the other and measure the time per frame, by parts.
 
     Args:
-        captioner: the captioner.
         frames: uint8 (H, W, 3) BGR each.
         rounds: number of times that each frame is captioned, after one warm-up.
         on_frame: called after each frame, except in the warm-up.

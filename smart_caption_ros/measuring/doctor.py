@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from smart_caption_ros import __version__
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.text import error_line
 
 if TYPE_CHECKING:
     from smart_caption_ros.captioning import Bundle
@@ -110,7 +111,6 @@ def _check_library(name: str, module: str, package: str | None = None, optional_
 
     Args:
         name: name of the library.
-        module: the module.
         package: what to install with pip; the module by default.
         optional_use: what an optional library is for; empty for a required one.
     """
@@ -120,9 +120,9 @@ def _check_library(name: str, module: str, package: str | None = None, optional_
     except ModuleNotFoundError as error:
         if optional_use and error.name is not None and module.startswith(error.name):
             return Check(name, Status.ABSENT, f"not installed ({optional_use})", remedy)
-        return Check(name, Status.BROKEN, _one_line(error), remedy)
+        return Check(name, Status.BROKEN, error_line(error), remedy)
     except Exception as error:  # a damaged library may raise anything
-        return Check(name, Status.BROKEN, f"cannot be imported: {_one_line(error)}", remedy)
+        return Check(name, Status.BROKEN, f"cannot be imported: {error_line(error)}", remedy)
     version = getattr(imported, "__version__", None) or _installed_version(module.partition(".")[0])
     return Check(name, Status.OK, version)
 
@@ -143,7 +143,7 @@ def _check_engines() -> list[Check]:
 
         reports = available_engines()
     except ImportError as error:
-        return [Check("engines", Status.BROKEN, _one_line(error), "install the libraries above")]
+        return [Check("engines", Status.BROKEN, error_line(error), "install the libraries above")]
     # One engine is enough; the others are optional.
     otherwise = Status.ABSENT if any(report.available for report in reports) else Status.BROKEN
     return [
@@ -163,7 +163,7 @@ def _check_default_bundle() -> list[Check]:
 
         from smart_caption_ros.captioning import BundleError, Captioner, EngineError, default_bundle_path
     except ImportError as error:
-        return [Check("default bundle", Status.BROKEN, _one_line(error), "install the libraries above")]
+        return [Check("default bundle", Status.BROKEN, error_line(error), "install the libraries above")]
     remedy = f"reinstall smart_caption_ros, or restore {default_bundle_path()} from the repository"
     try:
         captioner = Captioner.from_bundle()
@@ -178,7 +178,7 @@ def _check_default_bundle() -> list[Check]:
         captioner.caption(np.full((480, 640, 3), 127, np.uint8))
         elapsed_ms = 1000 * (time.perf_counter() - started)
     except Exception as error:  # any exception is the result of the check
-        checks.append(Check("captioning", Status.BROKEN, _one_line(error), remedy))
+        checks.append(Check("captioning", Status.BROKEN, error_line(error), remedy))
     else:
         found = f"a grey 640x480 frame in {elapsed_ms:.0f} ms with {captioner.engine_choice}"
         checks.append(Check("captioning", Status.OK, found))
@@ -308,7 +308,7 @@ def _check_fast_dds_profile() -> list[Check]:
     try:
         segment_bytes = _shared_memory_bytes(path)
     except (ElementTree.ParseError, OSError, ValueError) as error:
-        return [Check(name, Status.BROKEN, f"{value} cannot be read: {_one_line(error)}", remedy)]
+        return [Check(name, Status.BROKEN, f"{value} cannot be read: {error_line(error)}", remedy)]
     if not segment_bytes:
         return [Check(name, Status.WARNING, f"{value} sets up no shared memory", remedy)]
     return [Check(name, Status.OK, f"{value}, {segment_bytes / 2**20:.0f} MiB of shared memory")]
@@ -324,7 +324,3 @@ def _shared_memory_bytes(path: Path) -> int:
             if values.get("type") == "SHM":
                 sizes.append(int(values.get("segment_size", "524288")))  # Fast DDS's default
     return max(sizes)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

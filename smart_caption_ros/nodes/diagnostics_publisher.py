@@ -27,7 +27,6 @@ class DiagnosticsPublisher:
         """Start to publish.
 
         Args:
-            node: the node.
             statuses: returns the statuses of one message, which have the same names each time. A name begins with that
                 of the node and ": ".
         """

@@ -33,7 +33,6 @@ def add_parameter_callbacks(node: Node, check: Callable[[list[Any]], Any], apply
     that of `use_sim_time` alone, comes too late.
 
     Args:
-        node: the node.
         check: takes the parameters; returns a SetParametersResult that accepts or refuses them.
         apply: takes the accepted parameters.
     """

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import sys
 
+from smart_caption_ros.text import error_line
+
 
 def report() -> dict[str, str]:
     """Create a node and a publisher.
@@ -37,7 +39,7 @@ def report() -> dict[str, str]:
         rclpy.try_shutdown()
     except Exception as error:
         found["failed"] = stage
-        found["error"] = " ".join(str(error).split()) or type(error).__name__
+        found["error"] = error_line(error)
     return found
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.imaging.image_messages import decode_compressed, decode_image
-from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage, is_bag, one_line
+from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage, is_bag
 from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
+from smart_caption_ros.text import error_line
 
 RAW = "sensor_msgs/msg/Image"
 DECODERS: dict[str, Callable[[Any], NDArray[np.uint8]]] = {
@@ -70,7 +71,7 @@ class Bag(FrameSource):
                     self._skip(frame_name, index, error)
                     continue
                 except Exception as error:
-                    self._skip(frame_name, index, f"the message cannot be read: {one_line(error)}")
+                    self._skip(frame_name, index, f"the message cannot be read: {error_line(error)}")
                     continue
                 stamp = message.header.stamp
                 stamp_ns = stamp.sec * 10**9 + stamp.nanosec

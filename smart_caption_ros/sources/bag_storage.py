@@ -21,6 +21,7 @@ import yaml
 
 from smart_caption_ros.sources.image_folder import natural_order
 from smart_caption_ros.sources.source import SourceError
+from smart_caption_ros.text import error_line
 
 STORAGE_SUFFIXES = (".mcap", ".db3")
 
@@ -107,8 +108,8 @@ class BagStorage:
                 yield from reader.messages(topics)
             except Exception as error:
                 if not self._salvage:
-                    raise SourceError(f"cannot read the bag {self.path}: {one_line(error)}") from error
-                self.damage = self.damage or one_line(error)
+                    raise SourceError(f"cannot read the bag {self.path}: {error_line(error)}") from error
+                self.damage = self.damage or error_line(error)
 
     @property
     def duration_s(self) -> float:
@@ -134,7 +135,7 @@ class BagStorage:
                 readers.append(_open_whole(path, rosbag2, self._stack))
                 continue
             except Exception as error:  # the storage libraries raise many kinds of exceptions for a damaged file
-                damage = damage or one_line(error)
+                damage = damage or error_line(error)
             with suppress(Exception):
                 cut = (_open_cut_mcap if path.suffix == ".mcap" else _open_cut_sqlite)(path, self._stack)
                 readers += [cut] if any(topic.count for topic in cut.topics) else []
@@ -301,8 +302,3 @@ def import_rosbags() -> Any:
             "reading ROS 2 bags needs the package rosbags: pip install 'smart_caption_ros[bags]'"
         ) from error
     return rosbag2
-
-
-def one_line(error: Exception) -> str:
-    """Return the message of an exception on one line."""
-    return " ".join(str(error).split()) or type(error).__name__

@@ -15,17 +15,7 @@ import pytest
 from smart_caption_ros.caption_log import Bounds, CaptionLog, CaptionLogError, LogReader, Query, schema, store
 from smart_caption_ros.caption_log.recording import Recorder
 from smart_caption_ros.caption_log.store import MIN_BYTES
-from tests.caption_log.rows import (
-    JPEG,
-    START_MS,
-    START_NS,
-    at,
-    caption,
-    check_integrity,
-    full,
-    rows_of,
-    texts_of,
-)
+from tests.caption_log.rows import JPEG, START_MS, START_NS, at, caption, check_integrity, full, rows_of, texts_of
 
 
 @pytest.fixture

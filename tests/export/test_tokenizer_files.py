@@ -10,10 +10,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import BertTokenizerFast, GPT2TokenizerFast
 
 from export.import_checkpoint.published import ImportCheckpointError
-from export.import_checkpoint.tokenizer_files import (
-    published_words,
-    read_tokenizer,
-)
+from export.import_checkpoint.tokenizer_files import published_words, read_tokenizer
 from smart_caption_ros.captioning.vocabulary import word_starts
 
 ROWS = 400

@@ -32,7 +32,6 @@ class CameraOutputs:
         """Create the publishers.
 
         Args:
-            node: the node.
             topic: topic of the images; the other topics are derived from its name after remapping.
         """
         self._node = node

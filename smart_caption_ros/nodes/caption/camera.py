@@ -50,7 +50,6 @@ class Camera:
         """Create the camera without subscriptions and publishers.
 
         Args:
-            node: the node.
             name: name of the camera, the namespace of its topics; empty for the only camera of a node.
             parameters: the parameters of the node.
             worker: captions the images.

@@ -47,8 +47,6 @@ class DetectionInput:
         """Create the input without a subscription.
 
         Args:
-            node: the node.
-            topic: the topic.
             on_detections: called with each message and the number of its elements that are not usable as objects.
         """
         self._node = node

@@ -30,7 +30,6 @@ class ImageInput:
         """Create the input without a subscription.
 
         Args:
-            node: the node.
             topic: the raw topic; the compressed topic is derived from its name after remapping.
             on_image: called on a thread of the executor with every image, and what the middleware says of it.
         """

@@ -29,7 +29,6 @@ class TransitionRequests:
         """Take over the requests of a node.
 
         Args:
-            node: the node.
             cancel_configuring: lets the transition to the state inactive fail soon; has no effect on others.
         """
         self.in_progress = threading.Lock()

@@ -54,7 +54,6 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
 
     Args:
         values: the parameters of the caption node.
-        load_captioner: loads the captioner.
         load_coverage: loads noun coverage.
 
     Raises:

@@ -32,11 +32,7 @@ from smart_caption_ros.nodes.caption.camera import Camera
 from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TIMEOUT_S, CameraState, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, Model, load_coverage, load_model
-from smart_caption_ros.nodes.caption.parameters import (
-    CAPTION_NODE_PARAMETERS,
-    CAPTION_NODE_RULES,
-    Trigger,
-)
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, CAPTION_NODE_RULES, Trigger
 from smart_caption_ros.nodes.caption.publisher import complete_record, error_description, trust_of
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.service_manager import ServiceReport

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,6 @@ from rclpy.node import Node
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import Header
 
-from smart_caption_ros.captioning import Caption
-from smart_caption_ros.detection.boxes import Box
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.imaging.pixels import shrink_image
 from smart_caption_ros.mailbox import Mailbox
@@ -36,7 +33,6 @@ class Overlay:
     ) -> None:
         """
         Args:
-            node: the node.
             topic: topic of the captions.
             create_publisher: creates the publisher of a type, a topic and a depth.
         """
@@ -90,22 +86,6 @@ def overlay_of(record: CaptionRecord) -> NDArray[np.uint8]:
     status = "" if record.status is CaptionStatus.OK else record.status.value
     title = ": ".join(filter(None, (record.camera, status)))
     image_bgr = shrink_image(record.image.bgr(), MAX_SIDE_PX)
-    caption = _resized(record.caption, image_bgr.shape[1], image_bgr.shape[0])
+    caption = record.caption.resized(image_bgr.shape[1], image_bgr.shape[0])
     overlay_bgr = draw_overlay(image_bgr, caption, title or None, record.grounding)
     return shrink_image(overlay_bgr, MAX_SIDE_PX)  # the strip makes an upright image longer
-
-
-def _resized(caption: Caption, width: int, height: int) -> Caption:
-    """Return the caption of the image at another size."""
-    scale_x, scale_y = width / caption.image_size[0], height / caption.image_size[1]
-
-    def resized(box_xyxy: Box) -> Box:
-        x1, y1, x2, y2 = box_xyxy
-        return x1 * scale_x, y1 * scale_y, x2 * scale_x, y2 * scale_y
-
-    return replace(
-        caption,
-        words=tuple(replace(word, box_xyxy=resized(word.box_xyxy)) for word in caption.words),
-        objects=tuple(replace(item, box_xyxy=resized(item.box_xyxy)) for item in caption.objects),
-        image_size=(width, height),
-    )

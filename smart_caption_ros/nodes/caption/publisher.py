@@ -63,7 +63,6 @@ class Publisher:
         """Create the publisher without topics.
 
         Args:
-            node: the node.
             name: name of the camera, the namespace of its topics; empty for the only camera of a node.
             parameters: the parameters of the node.
         """
@@ -134,7 +133,6 @@ class Publisher:
         """Publish what came of an image as soon as its detections are there, on the thread of the camera.
 
         Args:
-            image: the image.
             record: the record of its caption, without the detections of the topic and without nouns.
             model: the model that captioned it; None while the node is unconfigured.
 

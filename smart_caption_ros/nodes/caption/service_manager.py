@@ -37,7 +37,6 @@ class ServiceReport:
         """Start to report, if systemd runs this process.
 
         Args:
-            node: the node.
             state: what the node does, in a few words.
             is_ready: whether the node has started; not called again after that.
             problem: why the node has to be restarted; empty where it goes on.

@@ -159,7 +159,6 @@ class Statistics:
         """Count the evidence of a caption.
 
         Args:
-            evidence: the evidence.
             detections_expected: whether missing detections are reported.
         """
         if not detections_expected:

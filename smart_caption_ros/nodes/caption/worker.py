@@ -62,7 +62,6 @@ class Worker:
 
         Args:
             node: the node, for its clock.
-            parameters: its parameters.
         """
         self._node = node
         self._parameters = parameters
@@ -189,7 +188,6 @@ class Worker:
         """Caption an image outside of the turns, for a service, and wait for it.
 
         Args:
-            image: the image.
             max_age_s: maximum age of the image, in place of the parameter; 0 accepts any age.
 
         Raises:

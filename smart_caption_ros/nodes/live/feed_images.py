@@ -33,7 +33,6 @@ class ImageHistory:
     ) -> None:
         """
         Args:
-            node: the node.
             topic: name of the topic, which the node remaps.
             type_name: one of :data:`IMAGE_TYPES`.
             on_image: called after each image.
