@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -54,11 +53,3 @@ def test_the_fast_dds_profile_has_room_for_whole_images_and_keeps_udp():
     assert participant.findtext("rtps/useBuiltinTransports", namespaces=space) == "false"
     used = {element.text for element in participant.iterfind("rtps/userTransports/transport_id", space)}
     assert used == {found.findtext("transport_id", namespaces=space) for found in transports.values()}
-
-
-def test_finding_a_file_loads_no_ros():
-    code = (
-        "import sys; from smart_caption_ros import files; files.config_file('caption.yaml'); "
-        "assert 'rclpy' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -28,30 +28,17 @@ def fail_at(path, failure):
         raise failure
 
 
-def test_a_file_is_there_when_the_block_has_ended(tmp_path):
-    path = tmp_path / "report.json"
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_a_file_has_its_new_content_when_the_block_has_ended_and_not_before(tmp_path, before):
+    path = tmp_path / "picture.png"
+    if before is not None:
+        path.write_bytes(before)
     with replaced_atomically(path) as unfinished:
-        unfinished.write_bytes(b"half")
-        assert not path.exists()
-        unfinished.write_bytes(b"whole")
-    assert path.read_bytes() == b"whole"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_file_that_is_there_keeps_its_content_until_the_block_has_ended(tmp_path):
-    path = tmp_path / "report.json"
-    path.write_bytes(b"old")
-    with replaced_atomically(path) as unfinished:
+        assert (unfinished.parent, unfinished.suffix) == (tmp_path, UNFINISHED)
         unfinished.write_bytes(b"new")
-        assert path.read_bytes() == b"old"
+        assert (path.read_bytes() if path.exists() else None) == before
     assert path.read_bytes() == b"new"
-
-
-def test_the_unfinished_file_is_in_the_same_folder_with_another_suffix(tmp_path):
-    with replaced_atomically(tmp_path / "picture.png") as unfinished:
-        assert unfinished.parent == tmp_path
-        assert unfinished.suffix == UNFINISHED
-        unfinished.touch()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), OSError("disk full"), KeyboardInterrupt()])
@@ -240,9 +227,10 @@ def test_a_text_is_written_as_utf8_with_its_line_ends(tmp_path):
     assert path.read_bytes() == "un café\r\nein Hund ✓\n".encode()
 
 
-def test_importing_files_loads_only_the_standard_library():
+def test_finding_a_file_loads_only_the_standard_library():
     loaded = (
-        "import sys; before = set(sys.modules); import smart_caption_ros.files\n"
+        "import sys; before = set(sys.modules)\n"
+        "from smart_caption_ros import files; files.config_file('caption.yaml')\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(sorted(new - sys.stdlib_module_names))"
     )

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,13 +78,18 @@ def test_every_class_has_its_highest_score_also_below_the_minimum(tmp_path, writ
     assert scores[GREEN] == scores["zebra"] == 0
 
 
+@pytest.fixture(scope="module")
+def yolox(tmp_path_factory):
+    """One detector for all examples of a property."""
+    return load(write_yolox(tmp_path_factory.mktemp("yolox") / "d.onnx"))
+
+
 @given(data=st.data(), columns=st.integers(8, 2000), rows=st.integers(8, 2000))
 @settings(max_examples=60)
-def test_a_box_survives_the_letterbox_there_and_the_decoding_back(tmp_path_factory, data, columns, rows):
+def test_a_box_survives_the_letterbox_there_and_the_decoding_back(yolox, data, columns, rows):
     left, right = sorted(data.draw(st.tuples(*[st.floats(0, columns)] * 2)))
     top, bottom = sorted(data.draw(st.tuples(*[st.floats(0, rows)] * 2)))
-    detector = _yolox()
-    layout = detector._layout
+    layout = yolox._layout
     across, down = letterbox_scale(columns, rows, SIDE, SIDE)
     inside = np.array([left * across, top * down, right * across, bottom * down])
     stride, cell = 8, np.array([3, 5])  # any cell may answer for any box
@@ -97,19 +101,6 @@ def test_a_box_survives_the_letterbox_there_and_the_decoding_back(tmp_path_facto
     candidates = layout.candidates({"output": output}, columns, rows)
     np.testing.assert_allclose(candidates.boxes_xyxy[place], [left, top, right, bottom], atol=2e-3 * max(columns, rows))
     assert (candidates.scores[place], candidates.class_ids[place]) == (1, 7)
-
-
-_LOADED = []
-
-
-def _yolox():
-    """One detector for all examples of a property."""
-    if not _LOADED:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            _LOADED.append(load(write_yolox(Path(folder) / "d.onnx")))
-    return _LOADED[0]
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1e30])

@@ -4,8 +4,8 @@ import pytest
 
 
 @pytest.fixture
-def node(monkeypatch):
-    """A node in a ROS domain of its own, without an executor."""
+def node_with(monkeypatch):
+    """Makes nodes without an executor, each in a ROS domain of its own, with the given ROS arguments."""
     import rclpy
     from rclpy.context import Context
     from rclpy.lifecycle import LifecycleNode
@@ -13,12 +13,24 @@ def node(monkeypatch):
     from smart_caption_ros.nodes.demo.processes import free_domain_id
 
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    made = LifecycleNode("part", context=context)
-    yield made
-    made.destroy_node()
-    context.try_shutdown()
+    made = []
+
+    def make(*arguments):
+        context = Context()
+        rclpy.init(context=context, domain_id=free_domain_id())
+        made.append(LifecycleNode("part", context=context, cli_args=["--ros-args", *arguments]))
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.destroy_node()
+        node.context.try_shutdown()
+
+
+@pytest.fixture
+def node(node_with):
+    """A node in a ROS domain of its own, without an executor."""
+    return node_with()
 
 
 @pytest.fixture

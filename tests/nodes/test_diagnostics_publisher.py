@@ -6,15 +6,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2")
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes import diagnostics_publisher
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 
 pytestmark = pytest.mark.needs_ros
@@ -93,14 +90,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(monkeypatch):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    bench = Bench(context)
+def bench(node):
+    bench = Bench(node.context)
     yield bench
     bench.executor.shutdown()
-    context.try_shutdown()
 
 
 @pytest.mark.parametrize("updater", [None, FakeUpdater], ids=["own publisher", "diagnostic_updater"])

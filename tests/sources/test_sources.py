@@ -472,9 +472,6 @@ def test_the_sample_photographs_are_eight_of_scikit_image():
 
 
 def test_without_scikit_image_the_error_says_what_to_install(monkeypatch):
-    def find_nothing(_):
-        return None
-
-    monkeypatch.setattr("importlib.util.find_spec", find_nothing)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SourceError, match="pip install scikit-image"):
         open_source("sample:photographs")

@@ -4,34 +4,13 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-import rclpy
-from rclpy.context import Context
-from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage
 
 from smart_caption_ros.nodes.camera.outputs import CameraOutputs
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import painted
 
 pytestmark = pytest.mark.needs_ros
-
-
-@pytest.fixture
-def node_with(monkeypatch):
-    """Makes a node, whose command line has the given arguments, in a domain of its own."""
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    contexts = []
-
-    def make(*arguments):
-        context = Context()
-        contexts.append(context)
-        rclpy.init(context=context, domain_id=free_domain_id())
-        return Node("camera", context=context, cli_args=["--ros-args", *arguments])
-
-    yield make
-    for context in contexts:
-        context.try_shutdown()
 
 
 def published_topics(node):
@@ -55,13 +34,12 @@ def test_camera_info_is_published_beside_the_images(node_with, arguments, expect
     assert published_topics(node) == expected
 
 
-def test_camera_info_has_the_size_of_the_images_and_a_matrix_of_zeros(node_with):
-    _, _, info = CameraOutputs(node_with(), "image").messages(painted(1, 64, 48))
+def test_camera_info_has_the_size_of_the_images_and_a_matrix_of_zeros(node):
+    _, _, info = CameraOutputs(node, "image").messages(painted(1, 64, 48))
     assert (info.width, info.height, info.k[0], len(info.d)) == (64, 48, 0.0, 0)
 
 
-def test_images_are_compressed_only_while_somebody_subscribes(node_with):
-    node = node_with()
+def test_images_are_compressed_only_while_somebody_subscribes(node):
     outputs = CameraOutputs(node, "image")
     assert outputs.messages(painted(1))[1] is None
     subscription = node.create_subscription(

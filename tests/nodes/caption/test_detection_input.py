@@ -1,46 +1,18 @@
 """The detections topic is subscribed to with the type that is published there."""
 
-import time
-
 import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-import rclpy
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from std_msgs.msg import String
 
 from smart_caption_ros.nodes.caption import detection_input
-from smart_caption_ros.nodes.caption.detection_buffer import Detections
 from smart_caption_ros.nodes.caption.detection_input import OWN_TYPE, DetectionInput
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
-
-
-def test_a_message_with_too_many_objects_is_read_in_part(monkeypatch):
-    monkeypatch.setattr(detection_input, "MAX_READ", 3)
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    node, received = Node("detections", context=context), list[tuple[Detections, int]]()
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    reader = DetectionInput(node, "detections", lambda detections, left_out: received.append((detections, left_out)))
-    reader.open({})
-    publisher = node.create_publisher(DetectedObjectArray, "detections", 1)
-    box = BoundingBox(x2=1.0, y2=1.0)
-    publisher.publish(DetectedObjectArray(objects=[DetectedObject(class_name="cup", score=0.5, box=box)] * 5))
-    end_s = time.monotonic() + 30
-    while not received and time.monotonic() < end_s:
-        executor.spin_once(timeout_sec=0.1)
-    context.try_shutdown()
-    ((detections, left_out),) = received
-    assert (len(detections.objects), left_out) == (3, 2)
 
 
 @pytest.fixture
@@ -48,6 +20,19 @@ def executor(node):
     made = SingleThreadedExecutor(context=node.context)
     made.add_node(node)
     return made
+
+
+def test_a_message_with_too_many_objects_is_read_in_part(node, executor, monkeypatch):
+    monkeypatch.setattr(detection_input, "MAX_READ", 3)
+    received = []
+    reader = DetectionInput(node, "detections", lambda *given: received.append(given))
+    reader.open({})
+    publisher = node.create_publisher(DetectedObjectArray, "detections", 1)
+    box = BoundingBox(x2=1.0, y2=1.0)
+    publisher.publish(DetectedObjectArray(objects=[DetectedObject(class_name="cup", score=0.5, box=box)] * 5))
+    wait_for(lambda: executor.spin_once(timeout_sec=0.1) or received)
+    ((detections, left_out),) = received
+    assert (len(detections.objects), left_out) == (3, 2)
 
 
 def test_class_ids_without_names_are_left_out_and_reported(node, executor):
@@ -96,20 +81,17 @@ def test_messages_of_other_types_on_the_topic_are_reported(node, stranger):
         (["__ns:=/left"], "/left/detections", "/left/label_info"),
     ],
 )
-def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(monkeypatch, remappings, topic, labels):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(
+    node_with, monkeypatch, remappings, topic, labels
+):
     monkeypatch.setattr(detection_input, "LabelInfo", String)
-    context = Context()
-    arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
-    rclpy.init(args=arguments, context=context, domain_id=free_domain_id())
-    node = Node("remapped", context=context)
+    node = node_with(*(part for remapping in remappings for part in ("-r", remapping)))
     reader = DetectionInput(node, "detections", lambda *given: None)
     reader.open({})
     assert reader.topic == topic
-    subscribed = {name for name, _ in node.get_subscriber_names_and_types_by_node("remapped", node.get_namespace())}
+    subscribed = {name for name, _ in node.get_subscriber_names_and_types_by_node("part", node.get_namespace())}
     assert {topic, labels} <= subscribed
     assert "/b" not in subscribed
-    context.try_shutdown()
 
 
 def test_another_message_type_on_the_topic_is_subscribed_to_once_the_middleware_lets_it(node, monkeypatch):

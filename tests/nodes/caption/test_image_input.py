@@ -4,10 +4,7 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-import rclpy
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
@@ -18,7 +15,6 @@ from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.caption.statistics import Count
 from smart_caption_ros.nodes.caption.worker import Worker
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.parameters import Parameters
 from tests.nodes.fake_captioner import FakeCaptioner, image_fields
 from tests.nodes.waiting import wait_for
@@ -94,13 +90,9 @@ def test_why_no_image_arrives_is_known(node, stranger):
     ],
 )
 def test_names_are_remapped_once_and_one_that_ends_in_compressed_is_the_compressed_topic(
-    monkeypatch, remappings, raw, compressed
+    node_with, remappings, raw, compressed
 ):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
-    rclpy.init(args=arguments, context=context, domain_id=free_domain_id())
-    node = Node("remapped", context=context)
+    node = node_with(*(part for remapping in remappings for part in ("-r", remapping)))
     given = ImageInput(node, "image", lambda image, info: None)
     given.open()
     assert given.topic == (raw or compressed)
@@ -111,17 +103,11 @@ def test_names_are_remapped_once_and_one_that_ends_in_compressed_is_the_compress
     assert given.topic == compressed
     assert not node.count_subscribers("/b")
     assert not node.count_subscribers(f"{compressed}/compressed")
-    context.try_shutdown()
 
 
-def test_a_quality_of_service_that_does_not_match_is_known(monkeypatch):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    reliable = ["--ros-args", "-p", "qos_overrides./image.subscription.reliability:=reliable"]
-    rclpy.init(args=reliable, context=context, domain_id=free_domain_id())
-    node = Node("reliable", context=context)
+def test_a_quality_of_service_that_does_not_match_is_known(node_with):
+    node = node_with("-p", "qos_overrides./image.subscription.reliability:=reliable")
     given = ImageInput(node, "image", lambda image, info: None)
     given.open()
     node.create_publisher(Image, "image", QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT))
     wait_for(lambda: "its quality of service does not match that of the subscription" in given.problem)
-    context.try_shutdown()

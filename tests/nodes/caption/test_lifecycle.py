@@ -7,14 +7,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2")
 
-import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.context import Context
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.waiting import wait_for
 
 pytestmark = pytest.mark.needs_ros
@@ -50,15 +47,11 @@ class Machine(LifecycleNode):
 
 
 @pytest.fixture
-def machine(monkeypatch):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    made = Machine(context)
+def machine(node):
+    made = Machine(node.context)
     yield made
     made.may_end.set()
     made.destroy_node()
-    context.try_shutdown()
 
 
 @pytest.mark.parametrize(("transition", "shutdowns"), [(CLEANUP, 0), (SHUTDOWN, 1)])

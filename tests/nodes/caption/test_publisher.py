@@ -4,13 +4,9 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-import rclpy
-from rclpy.context import Context
-from rclpy.lifecycle import LifecycleNode
 
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.caption.publisher import Publisher
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.parameters import Parameters
 
 pytestmark = pytest.mark.needs_ros
@@ -25,19 +21,13 @@ pytestmark = pytest.mark.needs_ros
         (["__ns:=/left"], "/left/robot/caption"),
     ],
 )
-def test_one_remapping_moves_all_topics_once(monkeypatch, remappings, caption):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    arguments = ["--ros-args", *(part for remapping in remappings for part in ("-r", remapping))]
-    rclpy.init(args=arguments, context=context, domain_id=free_domain_id())
-    node = LifecycleNode("talker", context=context)
+def test_one_remapping_moves_all_topics_once(node_with, remappings, caption):
+    node = node_with(*(part for remapping in remappings for part in ("-r", remapping)))
     publisher = Publisher(node, "", Parameters(node, CAPTION_NODE_PARAMETERS))
     publisher.create_topics()
     assert publisher.topic == caption
-    published = {name for name, _ in node.get_publisher_names_and_types_by_node("talker", node.get_namespace())}
+    published = {name for name, _ in node.get_publisher_names_and_types_by_node(node.get_name(), node.get_namespace())}
     assert {caption, f"{caption}/text", f"{caption}/image", f"{caption}/image/compressed"} <= published
     assert "/b" not in published
     publisher.destroy_topics()
     publisher.close(10)
-    node.destroy_node()
-    context.try_shutdown()

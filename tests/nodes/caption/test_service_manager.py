@@ -10,10 +10,7 @@ import pytest
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 pytest.importorskip("sdnotify", reason="sdnotify is not installed")
 
-import rclpy
-from rclpy.context import Context
 from rclpy.executors import MultiThreadedExecutor
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 
@@ -21,7 +18,6 @@ from smart_caption_ros.nodes.caption import node as caption_node
 from smart_caption_ros.nodes.caption import service_manager, worker
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.service_manager import ServiceReport
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
 
@@ -109,28 +105,24 @@ def systemd(tmp_path, monkeypatch):
     made.close()
 
 
-def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goes_on(systemd, monkeypatch):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goes_on(node, systemd, monkeypatch):
     for module in (caption_node, worker):
         monkeypatch.setattr(module, "WORK_TIMEOUT_S", 0.1)
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
     captioner, may_load = GatedCaptioner(), threading.Event()
 
     def load(*given):
         may_load.wait(20)
         return captioner
 
-    node = CaptionNode(
+    watched = CaptionNode(
         load_captioner=load,
         load_coverage=lambda *chosen: FakeCoverage(),
-        context=context,
+        context=node.context,
         parameter_overrides=[Parameter("max_age_s", value=0.0)],
     )
-    camera = Node("camera", context=context)
-    images = camera.create_publisher(Image, "image", 10)
-    executor = MultiThreadedExecutor(num_threads=4, context=context)
-    executor.add_node(node)
+    images = node.create_publisher(Image, "image", 10)
+    executor = MultiThreadedExecutor(num_threads=4, context=node.context)
+    executor.add_node(watched)
     spinning = threading.Thread(target=executor.spin, daemon=True)
     spinning.start()
 
@@ -161,12 +153,11 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     captioner.gate.set()
     wait_for(lambda: systemd.hears("WATCHDOG=1"), "watchdog of the node that goes on")
 
-    node.interrupt()
+    watched.interrupt()
     assert systemd.hears("STOPPING=1")
     executor.shutdown()
     spinning.join()
-    node.close()
-    context.try_shutdown()
+    watched.close()
 
 
 def test_the_watchdog_is_not_served_by_an_executor_that_hangs(node, systemd):
