@@ -26,7 +26,7 @@ from smart_caption_ros.text import counted
 if TYPE_CHECKING:
     from smart_caption_ros.bags.caption_bag import BagOptions, BagReport
     from smart_caption_ros.bags.message_captioner import ModelSettings
-    from smart_caption_ros.cli.describe_options import DescribeOptions
+    from smart_caption_ros.cli.describe import DescribeOptions
     from smart_caption_ros.fleet.shards import FramesReport
     from smart_caption_ros.fleet.workers import Attempt
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from smart_caption_ros.bags.message_captioner import ModelSettings
 from smart_caption_ros.evaluation.coverage_benchmark import BundleCaptions, model_key
-from smart_caption_ros.fleet.loading import loaded_captioner
+from smart_caption_ros.fleet.shards import loaded_captioner
 from smart_caption_ros.fleet.workers import Workers, run_all
 from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources import SourceError

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.bags.caption_bag import BagOptions, BagReport, caption_bag
-from smart_caption_ros.bags.message_captioner import ModelSettings
+from smart_caption_ros.bags.message_captioner import MessageCaptioner, ModelSettings
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.fleet.inputs import Input
-from smart_caption_ros.fleet.loading import loaded_captioner, loaded_message_captioner
 from smart_caption_ros.json_text import json_text
 from smart_caption_ros.sources import SourceError, captioned_frames, open_source
+
+
+@lru_cache(maxsize=1)
+def loaded_captioner(model: ModelSettings) -> Captioner:
+    """Load a captioner, which a worker keeps from shard to shard; raises what :meth:`Captioner.from_bundle` raises."""
+    return model.load_captioner()
+
+
+@lru_cache(maxsize=1)
+def loaded_message_captioner(model: ModelSettings) -> MessageCaptioner:
+    """Load what captions image messages; raises what :func:`loaded_captioner` raises, and CoverageError."""
+    return MessageCaptioner(loaded_captioner(model), model.trust)
 
 
 @dataclass(frozen=True)

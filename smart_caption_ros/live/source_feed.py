@@ -5,18 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from smart_caption_ros.captioning import Captioner, EngineError
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.feed import CaptionFeed, FeedError
 from smart_caption_ros.mailbox import Mailbox
-from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, CaptionStatus, LazyImage, Trust
+from smart_caption_ros.record import ACCEPT_ALL, LazyImage, Trust
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
+from smart_caption_ros.sources.captioned_frames import caption_frame
 from smart_caption_ros.sources.webcam import Webcam
 
 _MAX_PAUSE_S = 10.0
@@ -207,38 +206,21 @@ class SourceFeed(CaptionFeed):
                 turn = self._cameras.index(ready) + 1
                 (frame, since_s), dropped = delivery
                 self._changed.notify_all()
-            started_s = time.monotonic()
-            record = self._caption(ready, frame)
-            self.add(replace(record, age_at_start_s=started_s - since_s, dropped=dropped))
+            record = caption_frame(
+                self._captioner,
+                ready.source,
+                frame,
+                self._coverage,
+                camera=ready.name,
+                name=frame.name,
+                image=LazyImage.of_pixels(frame.image_bgr),
+                age_at_start_s=time.monotonic() - since_s,
+                dropped=dropped,
+            )
+            self.add(record)
         super().close("every source has ended")
 
     def _ready(self, turn: int = 0) -> _SourceCamera | None:
         """Return the first camera from `turn` on whose frame waits."""
         order = self._cameras[turn:] + self._cameras[:turn]
         return next((camera for camera in order if not camera.mailbox.is_empty), None)
-
-    def _caption(self, camera: _SourceCamera, frame: Frame) -> CaptionRecord:
-        captioner, started_s = self._captioner, time.monotonic()
-        fields: dict[str, Any] = {
-            "camera": camera.name,
-            "source": camera.source.spec,
-            "name": frame.name,
-            "stamp_ns": frame.stamp_ns,
-            "image": LazyImage.of_pixels(frame.image_bgr),
-        }
-        try:
-            caption = captioner.caption(frame.image_bgr)
-            grounding = None if self._coverage is None else ground_caption(self._coverage, caption)
-        except Exception as error:  # one frame must not end the feed
-            kind = "" if isinstance(error, (EngineError, ValueError)) else f"{type(error).__name__}: "
-            height, width = frame.image_bgr.shape[:2]
-            return CaptionRecord.without_caption(
-                CaptionStatus.ERROR,
-                f"cannot caption {camera.source.address_of(frame)}: {kind}{error}",
-                image_size=(width, height),
-                model=captioner.model,
-                engine=captioner.engine,
-                total_s=time.monotonic() - started_s,
-                **fields,
-            )
-        return CaptionRecord.of(caption, grounding, has_detector=captioner.detector is not None, **fields)

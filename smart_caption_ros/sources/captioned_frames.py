@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.grounding import NounCoverage
@@ -27,13 +29,9 @@ class CaptionedFrame:
         return self.record.status_message if self.record.status is CaptionStatus.ERROR else ""
 
     @classmethod
-    def without_caption(cls, source: str, address: str, error: str, frame: Frame | None = None) -> CaptionedFrame:
-        """Make what stands for a frame or source that could not be read or captioned."""
-        stamp_ns = None if frame is None else frame.stamp_ns
-        record = CaptionRecord.without_caption(
-            CaptionStatus.ERROR, error, source=source, name=address, stamp_ns=stamp_ns
-        )
-        return cls(record, frame)
+    def unread(cls, source: str, address: str, error: str) -> CaptionedFrame:
+        """Make what stands for a frame or source that could not be read."""
+        return cls(CaptionRecord.without_caption(CaptionStatus.ERROR, error, source=source, name=address))
 
 
 Opened = FrameSource | CaptionedFrame
@@ -47,7 +45,7 @@ def open_all(specs: Sequence[str], topic: str | None = None) -> list[Opened]:
         try:
             sources.append(open_source(spec, topic=topic))
         except SourceError as error:
-            sources.append(CaptionedFrame.without_caption(spec, spec, str(error)))
+            sources.append(CaptionedFrame.unread(spec, spec, str(error)))
     return sources
 
 
@@ -91,34 +89,49 @@ def _describe_source(
         for skipped in new:
             if skipped.index % every == 0:
                 address = source.address_of(skipped)
-                yield CaptionedFrame.without_caption(source.spec, address, f"cannot read {address}: {skipped.reason}")
+                yield CaptionedFrame.unread(source.spec, address, f"cannot read {address}: {skipped.reason}")
 
     try:
         for frame in source.every(every):
             yield from newly_skipped()
-            yield _describe_frame(captioner, source, frame, coverage, trust)
+            yield CaptionedFrame(caption_frame(captioner, source, frame, coverage, trust), frame)
         yield from newly_skipped()
     except SourceError as error:
         yield from newly_skipped()
-        yield CaptionedFrame.without_caption(source.spec, source.spec, str(error))
+        yield CaptionedFrame.unread(source.spec, source.spec, str(error))
 
 
-def _describe_frame(
-    captioner: Captioner, source: FrameSource, frame: Frame, coverage: NounCoverage | None, trust: Trust
-) -> CaptionedFrame:
-    address = source.address_of(frame)
+def caption_frame(
+    captioner: Captioner,
+    source: FrameSource,
+    frame: Frame,
+    coverage: NounCoverage | None,
+    trust: Trust = ACCEPT_ALL,
+    **fields: Any,
+) -> CaptionRecord:
+    """Caption a frame of a source; one that cannot be captioned has the status ERROR.
+
+    Args:
+        source: the source of the frame.
+        coverage: matches the nouns of the caption with its objects; None leaves that out.
+        trust: which captions are refused.
+        fields: further fields of the record; its name is the address of the frame by default.
+    """
+    address, started_s = source.address_of(frame), time.monotonic()
+    fields = {"source": source.spec, "name": address, "stamp_ns": frame.stamp_ns, **fields}
     try:
         caption = captioner.caption(frame.image_bgr)
-    except (EngineError, ValueError) as error:
-        return CaptionedFrame.without_caption(source.spec, address, f"cannot caption {address}: {error}", frame)
-    grounding = None if coverage is None else ground_caption(coverage, caption)
-    record = CaptionRecord.of(
-        caption,
-        grounding,
-        trust=trust,
-        has_detector=captioner.detector is not None,
-        source=source.spec,
-        name=address,
-        stamp_ns=frame.stamp_ns,
-    )
-    return CaptionedFrame(record, frame)
+        grounding = None if coverage is None else ground_caption(coverage, caption)
+    except Exception as error:  # an engine may raise anything, and one frame must not cost the others
+        kind = "" if isinstance(error, EngineError | ValueError) else f"{type(error).__name__}: "
+        height, width = frame.image_bgr.shape[:2]
+        return CaptionRecord.without_caption(
+            CaptionStatus.ERROR,
+            f"cannot caption {address}: {kind}{error}",
+            image_size=(width, height),
+            model=captioner.model,
+            engine=captioner.engine,
+            total_s=time.monotonic() - started_s,
+            **fields,
+        )
+    return CaptionRecord.of(caption, grounding, trust=trust, has_detector=captioner.detector is not None, **fields)
