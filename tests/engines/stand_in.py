@@ -22,9 +22,7 @@ class StandIn:
         self.load = OnnxRuntimeEngine(CPU, 1).load
         monkeypatch.setitem(engines._ENGINES, "tensorrt", engines._Entry(self._create, "none"))
 
-    def _create(
-        self, threads, spinning, may_build, is_cancelled
-    ):  # fmt: skip
+    def _create(self, threads, spinning, may_build, is_cancelled):
         def load(path, content=None):
             if not may_build:
                 raise EngineError(f"the engine of {path.name} has not been built")

@@ -68,17 +68,13 @@ def node_pids(process):
     return [int(pid) for pid in started]
 
 
-def test_a_node_that_dies_ends_the_launch_with_status_1(ament_prefix, robot):
-    process = launch(robot, "caption", "bundle:=/no/such/bundle")
-    robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
-    assert process.exit_status == 1
-    assert "/no/such/bundle: no such bundle" in process.log.read_text()
-
-
-def test_an_argument_that_a_file_does_not_have_is_pointed_out(ament_prefix, robot):
+def test_a_node_that_dies_ends_the_launch_with_status_1_and_an_unknown_argument_is_pointed_out(ament_prefix, robot):
     process = launch(robot, "caption", "bundle:=/no/such/bundle", "nonsense:=1")
     robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
-    assert "caption.launch.py has no argument nonsense: the value is not used" in process.log.read_text()
+    assert process.exit_status == 1
+    log = process.log.read_text()
+    assert "/no/such/bundle: no such bundle" in log
+    assert "caption.launch.py has no argument nonsense: the value is not used" in log
 
 
 def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix, robot, params_file):

@@ -34,28 +34,38 @@ def own(name="", number=-1, score=0.5, box=BOX):
     return found
 
 
-def vision(*hypotheses, box=BOX, theta=0.0):
-    """The object of a Detection2D: of the real message where vision_msgs is installed, else of one that looks so."""
-    centre, size = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), (box[2] - box[0], box[3] - box[1])
+def vision_module():
+    """vision_msgs.msg where it is installed, else one whose messages keep what they are given."""
     try:
-        from vision_msgs.msg import BoundingBox2D, Detection2D, Detection2DArray, ObjectHypothesisWithPose
+        import vision_msgs.msg
     except ImportError:
-        BoundingBox2D = Detection2D = Detection2DArray = SimpleNamespace  # noqa: N806
-        bounds = SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace()))
 
-        def hypothesis():
-            return SimpleNamespace(hypothesis=SimpleNamespace())
-    else:
-        bounds, hypothesis = BoundingBox2D(), ObjectHypothesisWithPose
-    bounds.center.position.x, bounds.center.position.y = centre
+        def box(**given):
+            return SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace(), theta=0.0), **given)
+
+        return SimpleNamespace(
+            BoundingBox2D=box,
+            Detection2D=SimpleNamespace,
+            Detection2DArray=SimpleNamespace,
+            ObjectHypothesisWithPose=lambda: SimpleNamespace(hypothesis=SimpleNamespace()),
+        )
+    return vision_msgs.msg
+
+
+VISION = vision_module()
+
+
+def vision(*hypotheses, box=BOX, theta=0.0):
+    """The object of a Detection2D."""
+    bounds = VISION.BoundingBox2D(size_x=box[2] - box[0], size_y=box[3] - box[1])
+    bounds.center.position.x, bounds.center.position.y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     bounds.center.theta = theta
-    bounds.size_x, bounds.size_y = size
     results = []
     for class_id, score in hypotheses:
-        result = hypothesis()
-        result.hypothesis.class_id, result.hypothesis.score = class_id, score
-        results.append(result)
-    (found,) = objects_of_vision(Detection2DArray(detections=[Detection2D(results=results, bbox=bounds)]), NAMES)
+        results.append(VISION.ObjectHypothesisWithPose())
+        results[-1].hypothesis.class_id, results[-1].hypothesis.score = class_id, score
+    message = VISION.Detection2DArray(detections=[VISION.Detection2D(results=results, bbox=bounds)])
+    (found,) = objects_of_vision(message, NAMES)
     return found
 
 
@@ -122,33 +132,15 @@ def test_boxes_that_are_no_boxes_are_no_objects(read, box):
     assert read(tuple(map(float, box))) is None
 
 
-def vision_module():
-    """vision_msgs.msg where it is installed, else one whose messages keep what they are given."""
-    try:
-        import vision_msgs.msg
-    except ImportError:
-
-        def box(**given):
-            return SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace(), theta=0.0), **given)
-
-        return SimpleNamespace(
-            BoundingBox2D=box,
-            Detection2D=SimpleNamespace,
-            Detection2DArray=SimpleNamespace,
-            ObjectHypothesisWithPose=lambda: SimpleNamespace(hypothesis=SimpleNamespace()),
-        )
-    return vision_msgs.msg
-
-
 def test_objects_come_back_from_a_vision_message_with_the_header_of_their_image():
     dog = captioning.DetectedObject("dog", 16, 0.5, BOX)
     cup = captioning.DetectedObject("cup", 41, 0.25, (0.0, 0.5, 3.0, 2.0))
     header = Header(frame_id="left_eye")
-    message = to_vision([dog, cup], header, vision_module())
+    message = to_vision([dog, cup], header, VISION)
     assert list(objects_of_vision(message, NAMES)) == [dog, cup]
     assert (message.header, message.detections[1].header) == (header, header)
     assert message.detections[0].bbox.center.position.x == 20.0
-    assert not to_vision([], header, vision_module()).detections
+    assert not to_vision([], header, VISION).detections
 
 
 floats = st.floats(width=32)
