@@ -377,7 +377,7 @@ def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch, limit, sec
             hub.publish(live_caption("a cup " + "very " * 1000 + "far away"))
             if read_bytes:
                 slow.recv(read_bytes)
-            time.sleep(0.03)
+            time.sleep(0.02)
             return hub.browsers == 0
 
         wait_until(is_gone)
