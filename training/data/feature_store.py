@@ -22,7 +22,6 @@ import fcntl
 import json
 import mmap
 import os
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,8 +36,9 @@ from numpy.typing import NDArray
 
 from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
 from training.data.json_files import read_json
-from training.data.regions import Regions, VisualBatch, checked_regions
+from training.data.regions import Regions, checked_regions
 from training.errors import DataError
+from training.models.captioner import Visual
 
 
 class MappedArray:
@@ -46,11 +46,6 @@ class MappedArray:
 
     def __init__(self, path: Path, shape: tuple[int, int], dtype: type) -> None:
         """
-        Args:
-            path: of the file.
-            shape: that the array must have, (rows, width).
-            dtype: that the array must have.
-
         Raises:
             DataError: the file is missing, cut short, or holds another array.
         """
@@ -100,8 +95,9 @@ class FeatureStore:
             raise DataError(f"{folder / MANIFEST}: format version {version!r}; this version reads {FORMAT_VERSION}")
         if not isinstance(self.width, int) or self.width < 1:
             raise DataError(f"{folder / MANIFEST}: token_width is {self.width!r}")
-        self.index = _Index()
-        self.arrays: list[_Shard] = []
+        self.entries: dict[str, _Entry] = {}
+        """The images, by image id."""
+        self.shards: list[_Shard] = []
         self.refresh()
 
     def refresh(self) -> None:
@@ -110,92 +106,79 @@ class FeatureStore:
         Raises:
             DataError: an index or an array is malformed.
         """
-        known = len(self.arrays)
+        known = len(self.shards)
         for number, path in enumerate(sorted(self.folder.glob("shard-*.json"))[known:], known):
             if path != shard_file(self.folder, number, "json"):
                 raise DataError(
                     f"{shard_file(self.folder, number, 'json')}: no such file, though later shards are there"
                 )
-            entries = _read_index(path)
-            self.arrays.append(_Shard(self.folder, number, sum(entry.rows for entry in entries), self.width))
-            self.index.append(number, path, entries)
-
-    @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return len(self.arrays)
+            entries = _read_index(path, number)
+            self.shards.append(_Shard(self.folder, number, sum(entry.rows for _, entry in entries), self.width))
+            for image, entry in entries:
+                if self.entries.setdefault(image, entry) is not entry:
+                    raise DataError(f"{path}, image {image}: it is in the store twice")
 
     def __contains__(self, image: str) -> bool:
-        return image in self.index.places
+        return image in self.entries
 
     def __len__(self) -> int:
-        return len(self.index.places)
+        return len(self.entries)
 
     def images(self) -> list[str]:
-        return list(self.index.places)
+        return list(self.entries)
 
     def tokens(self, image: str) -> NDArray[np.float16]:
         """Read the tokens of an image as they are stored, (rows, width)."""
-        index, place = self.index, self.place(image)
-        start = index.starts[place]
-        tokens: NDArray[np.float16] = self.arrays[index.shards[place]].tokens.array[start : start + index.rows[place]]
+        entry = self.entry(image)
+        tokens: NDArray[np.float16] = self.shards[entry.shard].tokens.array[entry.start : entry.start + entry.rows]
         return tokens
 
     def read(self, image: str) -> Regions:
-        index, place = self.index, self.place(image)
-        shard, start = index.shards[place], index.starts[place]
-        rows, arrays = slice(start, start + index.rows[place]), self.arrays[shard]
-        width, height = index.sizes[2 * place : 2 * place + 2]
-        where = _where(self.folder, shard, image)
-        size = (width, height) if width else None
-        tokens, boxes = arrays.tokens.array[rows], arrays.boxes.array[rows] if index.has_boxes[place] else None
-        return checked_regions(where, self.width, tokens, boxes, size)
+        entry = self.entry(image)
+        boxes = None
+        if entry.has_boxes:
+            boxes = self.shards[entry.shard].boxes.array[entry.start : entry.start + entry.rows]
+        size = (entry.width, entry.height) if entry.width else None
+        return checked_regions(_where(self.folder, entry.shard, image), self.width, self.tokens(image), boxes, size)
 
     def select(self, images: Sequence[str]) -> "StoredBatches":
         """Prepare the reading of batches of images.
-
-        Args:
-            images: image ids; the sequence is kept for error messages.
+        ``images``: image ids; the sequence is kept for error messages.
 
         Raises:
             DataError: an image is missing.
         """
         return StoredBatches(self, images)
 
-    def place(self, image: str) -> int:
-        """Return the place of an image in the index.
+    def entry(self, image: str) -> "_Entry":
+        """Return the index entry of an image.
 
         Raises:
             DataError: the image is missing; shows an id of the store.
         """
-        if (place := self.index.places.get(image)) is None:
-            example = f"; its ids look like {next(iter(self.index.places))}" if len(self) else "; it is empty"
+        if (entry := self.entries.get(image)) is None:
+            example = f"; its ids look like {next(iter(self.entries))}" if len(self) else "; it is empty"
             raise DataError(f"{self.folder}, image {image}: it has no features{example}")
-        return place
+        return entry
 
 
 class StoredBatches:
-    """Batches of a list of images of a store, a :class:`training.data.visual_inputs.RegionBatches`.
-
-    An image takes 25 bytes of memory, whatever its id; the features stay in their files.
-    """
+    """Batches of a list of images of a store, a :class:`training.data.visual_inputs.RegionBatches`."""
 
     def __init__(self, store: FeatureStore, images: Sequence[str]) -> None:
-        places, index = np.array([store.place(image) for image in images], np.int64), store.index
         self._store, self._images = store, images
-        self._shard, self._start, self._rows = (
-            np.asarray(values)[places] for values in (index.shards, index.starts, index.rows)
-        )
-        self._sizes = np.asarray(index.sizes).reshape(-1, 2)[places]
-        self.has_boxes: NDArray[np.bool_] = np.asarray(index.has_boxes, bool)[places]
+        entries = np.array([store.entry(image) for image in images], np.int64).reshape(-1, len(_Entry._fields))
+        self._shard, self._start, self._rows = entries[:, 0], entries[:, 1], entries[:, 2]
+        self._sizes = entries[:, 3:5]
+        self.has_boxes: NDArray[np.bool_] = entries[:, 5].astype(bool)
         """(images,) whether the boxes of an image are known."""
         # A page holds the boxes of several images: in one piece they take far fewer reads than image by image.
         for shard in np.unique(self._shard).tolist():
-            store.arrays[shard].boxes.will_need()
+            store.shards[shard].boxes.will_need()
 
-    def read(self, places: np.ndarray) -> VisualBatch:
+    def read(self, places: np.ndarray) -> Visual:
         starts, rows = self._start[places], self._rows[places]
-        shards = [self._store.arrays[shard] for shard in self._shard[places].tolist()]
+        shards = [self._store.shards[shard] for shard in self._shard[places].tolist()]
         slices = list(map(slice, starts.tolist(), (starts + rows).tolist()))
         # All images are requested of the disk before the first is waited for.
         for shard, own in zip(shards, slices, strict=True):
@@ -210,8 +193,8 @@ class StoredBatches:
         self._check_finite(places, tokens, boxes)
         sizes = self._sizes[places].astype(np.float32)
         boxes /= np.where(sizes > 0, sizes, 1)[:, None, [0, 1, 0, 1]]
-        return VisualBatch(
-            values=torch.from_numpy(tokens),
+        return Visual(
+            tokens=torch.from_numpy(tokens),
             mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
             boxes_xyxy=torch.from_numpy(boxes) if self.has_boxes[places].all() else None,
         )
@@ -227,22 +210,21 @@ class StoredBatches:
 
 
 class _Entry(NamedTuple):
-    """An image in the index of a shard."""
+    """An image in the index."""
 
-    image: str
+    shard: int
+    start: int
+    """Its first row in the shard."""
     rows: int
-    size: tuple[int, int]
-    """Width and height of the photograph in pixels, or twice 0 where they are unknown."""
+    width: int
+    height: int
+    """Size of the photograph in pixels; 0 where it is unknown."""
     has_boxes: bool
 
 
-def _read_index(path: Path) -> list[_Entry]:
-    """Read the images of a shard.
-
-    Raises:
-        DataError: the index is malformed.
-    """
-    entries = []
+def _read_index(path: Path, shard: int) -> list[tuple[str, _Entry]]:
+    """Read the image ids and entries of a shard."""
+    entries, start = [], 0
     for entry in _read_object(path).get("images", ()):
         try:
             image, rows, size = entry["id"], entry["rows"], (entry["width"], entry["height"])
@@ -254,39 +236,9 @@ def _read_index(path: Path) -> list[_Entry]:
             size = (0, 0)
         elif not all(isinstance(side, int) and 1 <= side < 1 << 31 for side in size):
             raise DataError(f"{path}, image {image}: the photograph's size is {size[0]!r} x {size[1]!r}")
-        entries.append(_Entry(image, rows, size, entry.get("boxes", True) is not False))
+        entries.append((image, _Entry(shard, start, rows, *size, entry.get("boxes", True) is not False)))
+        start += rows
     return entries
-
-
-class _Index:
-    """The images of a store; arrays, because a large store has millions of images."""
-
-    def __init__(self) -> None:
-        self.places: dict[str, int] = {}
-        """Place of an image in the arrays below."""
-        self.shards, self.starts, self.rows = array("i"), array("q"), array("i")
-        """Shard of an image, its first row there and the number of its rows."""
-        self.sizes = array("i")
-        """Width and height of each image in pixels, or twice 0 where they are unknown."""
-        self.has_boxes = array("b")
-
-    def append(self, shard: int, path: Path, entries: Sequence[_Entry]) -> None:
-        """Append the images of a shard.
-
-        Raises:
-            DataError: an image is in the store already.
-        """
-        start = 0
-        for image, rows, size, has_boxes in entries:
-            if image in self.places:
-                raise DataError(f"{path}, image {image}: it is in the store twice")
-            self.shards.append(shard)
-            self.starts.append(start)
-            self.rows.append(rows)
-            self.sizes.extend(size)
-            self.has_boxes.append(has_boxes)
-            self.places[image] = len(self.rows) - 1  # last, because other threads may be reading
-            start += rows
 
 
 class _Shard:
@@ -354,8 +306,6 @@ class StoreWriter:
         Args:
             folder: of the store; made where it does not exist.
             source: JSON values that identify what makes the features; an existing store must have the same.
-            token_width: width of a feature.
-            shard_images: images in a shard.
 
         Raises:
             DataError: the folder holds other files or features of another source.
@@ -392,7 +342,6 @@ class StoreWriter:
         """Add an image; it is on disk after the next :meth:`flush`.
 
         Args:
-            image: image id.
             tokens: (n, token_width), n at least 1.
             boxes_xyxy: (n, 4), pixels of the photograph, or fractions of it where its size is unknown; None where the
                 boxes are unknown.
@@ -436,11 +385,11 @@ class StoreWriter:
                 }
                 try:
                     for kind, values in arrays.items():
-                        path = shard_file(folder, store.shards, kind)
+                        path = shard_file(folder, len(store.shards), kind)
                         with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
                             np.save(stream, values)
                     index = {"images": [pending.entry for pending in new]}
-                    _write_json(shard_file(folder, store.shards, "json"), index)
+                    _write_json(shard_file(folder, len(store.shards), "json"), index)
                 except OSError as error:
                     raise DataError(f"{folder}: features cannot be written: {error.strerror}") from None
                 store.refresh()

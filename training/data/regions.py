@@ -16,11 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from training.errors import DataError
 
@@ -39,17 +38,6 @@ class Regions:
     without the image's size."""
     image_size: Size | None = None
     """Width and height of the image, pixels; None where the file does not give it."""
-
-
-class VisualBatch(NamedTuple):
-    """Stored features of B images."""
-
-    values: Tensor
-    """(B, N, width) tokens, float32, or float16 of a store."""
-    mask: Tensor | None = None
-    """(B, N) bool, True where a token is real; None when all are."""
-    boxes_xyxy: Tensor | None = None
-    """(B, N, 4) float32, each token's box as fractions of the image's width and height; None where unknown."""
 
 
 class RegionFeatures(Protocol):
@@ -84,7 +72,6 @@ def checked_regions(
 
     Args:
         where: file and image id, the beginning of the message.
-        width: expected width of a feature.
         features: (n, width) array.
         boxes: (n, 4) array, or None. Pixels where ``image_size`` is given. Where it is not, boxes that lie between
             0 and 1 are fractions, and others are dropped.

@@ -27,12 +27,13 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco import read_image_sizes
 from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.feature_store import FeatureStore, StoreWriter
-from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures, VisualBatch
+from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures
 from training.data.views import EpochViews
 from training.errors import ConfigError, DataError
 from training.models import FAMILIES
 from training.models.attention import converted_for_products
 from training.models.captioner import Captioner, Visual
+from training.models.layers import mean_of_real
 from training.vision.backbone import Backbone, CachesEarlyLayers
 from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.released_weights import CHECKPOINT_SUFFIX, PUBLISHED, locate, open_backbone, released_provenance
@@ -40,76 +41,56 @@ from training.vision.side_by_side import SideBySide, side_by_side
 from training.vision.yolox import RELEASED, load_yolox_nano, with_classes
 
 HostBatch: TypeAlias = Any
-"""B images as they are read on the host: any tree of tensors; :class:`VisualBatch` for stored features."""
+"""B images as they are read on the host: any tree of tensors; :class:`Visual` for stored features."""
 
 
-class VisualInputs(Protocol):
-    """The visual side of the training and dev splits."""
+class VisualInputs:
+    """Base class of the visual side of the training and dev splits."""
 
-    @property
-    def token_width(self) -> int:
-        """Width of a visual token."""
-        ...
-
-    @property
-    def backbone(self) -> Backbone | None:
-        """The network that makes the tokens and is part of the model; None for stored features."""
-        ...
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Origin of the tokens, JSON values for the record of the model."""
-        ...
+    token_width: int
+    """Width of a visual token."""
+    backbone: Backbone | None = None
+    """The network that makes the tokens and is part of the model; None for stored features."""
+    facts: dict[str, Any]
+    """Origin of the tokens, JSON values for the record of the model."""
 
     def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
         """Prepare the batches of a phase; the backbone has the weights that the phase starts from.
-
-        Args:
-            phase: the phase.
-            precision: in which the run computes: features that are kept are those of one precision.
+        ``precision``: in which the run computes: features that are kept are those of one precision.
 
         Raises:
             DataError: an image cannot be read.
         """
-        ...
 
     def begin_epoch(self, epoch: int) -> None:
         """Choose the view of every image in an epoch of the phase, counted from 0."""
-        ...
 
     def flush(self) -> None:
         """Write the features that were computed since the last call, for other processes and later runs."""
-        ...
 
     def training_batch(self, images: np.ndarray) -> HostBatch:
-        """Read images of the training split; may be called in other threads.
-
-        Args:
-            images: (B,) integers, indices into the split.
+        """Read images of the training split, (B,) indices; may be called in other threads.
 
         Raises:
             DataError: an image cannot be read.
         """
-        ...
+        raise NotImplementedError
 
     def dev_batch(self, images: np.ndarray) -> HostBatch:
-        """Read images of the dev split without augmentation; arguments and errors as :meth:`training_batch`."""
-        ...
+        """Read images of the dev split without augmentation, as :meth:`training_batch` does."""
+        raise NotImplementedError
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
-        """Compute the mean token of training images without augmentation, (B, token_width); outside of phases.
-
-        Arguments and errors are those of :meth:`training_batch`.
-        """
-        ...
+        """Compute the mean token of training images without augmentation, (B, token_width); outside of phases."""
+        raise NotImplementedError
 
     def pooled_key(self) -> list[Any]:
         """Return JSON values that identify images and weights from which :meth:`pooled` is computed."""
-        ...
+        raise NotImplementedError
 
     def visual(self, batch: HostBatch) -> Visual:
         """Make the captioner's input; the tokens have a gradient in a phase that trains the backbone."""
-        ...
+        raise NotImplementedError
 
 
 _AT_A_TIME = 50
@@ -136,8 +117,8 @@ class PhotographBatch(NamedTuple):
     """(M,) int64, the rows of ``features`` that belong to ``frames``."""
 
 
-class BackboneInputs:
-    """Tokens of photographs through a backbone, with the boxes of the grid's cells; a :class:`VisualInputs`.
+class BackboneInputs(VisualInputs):
+    """Tokens of photographs through a backbone, with the boxes of the grid's cells.
 
     What does not learn in a phase is computed once for a view of a photograph and kept in a feature store: the tokens
     of a frozen backbone, or the early features of one whose early layers are frozen. Features are computed in the step
@@ -157,19 +138,15 @@ class BackboneInputs:
         seed: int = 1,
     ) -> None:
         """Take the photographs of ``train`` and ``dev``.
-
-        Args:
-            splits: image ids of ``train`` and ``dev``.
-            facts: origin of the backbone.
-            cache: folder for features, shared between runs.
+        ``cache``: folder for features, shared between runs.
 
         Raises:
             DataError: photographs are missing.
         """
         for images in splits.values():
             dataset.check_photographs(images)
-        self._backbone = backbone
-        self.facts = facts
+        self.backbone: Backbone = backbone
+        self.token_width, self.facts = backbone.spec.token_width, facts
         self._dataset, self._splits, self._cache = dataset, splits, cache
         self._seed = seed
         self._phase: PhaseConfig | None = None
@@ -179,30 +156,22 @@ class BackboneInputs:
         self._names: dict[str, Sequence[str]] = {}
         self._boxes = torch.from_numpy(boxes_of_tokens(backbone))
 
-    @property
-    def token_width(self) -> int:
-        return self._backbone.spec.token_width
-
-    @property
-    def backbone(self) -> Backbone:
-        return self._backbone
-
     def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
         self.flush()
         self._phase, self._store, self._kept_splits = phase, None, ()
-        self._backbone.requires_grad_(False)
+        self.backbone.requires_grad_(False)
         if phase.trains_backbone:
-            self._backbone.trainable.requires_grad_(True)
+            self.backbone.trainable.requires_grad_(True)
             if not phase.backbone_coarse_only:
                 return
-            assert isinstance(self._backbone, CachesEarlyLayers)
-            for layer in self._backbone.early_layers:
+            assert isinstance(self.backbone, CachesEarlyLayers)
+            for layer in self.backbone.early_layers:
                 layer.requires_grad_(False)
         self._open_features(phase, precision)
 
     def _open_features(self, phase: PhaseConfig, precision: str) -> None:
         """Open the features of views that may occur more than once in the phase."""
-        backbone = self._backbone
+        backbone = self.backbone
         rows, width = backbone.spec.tokens, backbone.spec.token_width
         if phase.trains_backbone:
             assert isinstance(backbone, CachesEarlyLayers)
@@ -251,7 +220,7 @@ class BackboneInputs:
         ends = np.where(mirrored, _MIRRORED, "")
         views = [f"{names[image]}{end}" for image, end in zip(images, ends, strict=True)]
         found = [store.tokens(view) for view in views]
-        nothing = np.zeros((1 if self._early else self._backbone.spec.tokens, store.store.width), np.float16)
+        nothing = np.zeros((1 if self._early else self.backbone.spec.tokens, store.store.width), np.float16)
         features = torch.from_numpy(np.stack([nothing if tokens is None else tokens for tokens in found]))
         rows = np.flatnonzero([tokens is None for tokens in found])
         if not len(rows):
@@ -267,7 +236,7 @@ class BackboneInputs:
 
     def _read(self, split: str, images: NDArray[np.integer]) -> np.ndarray:
         names = [self._splits[split][image] for image in images]
-        photographs = self._dataset.read_images(names, self._backbone.spec.preprocessing)
+        photographs = self._dataset.read_images(names, self.backbone.spec.preprocessing)
         if split == "dev":
             return photographs
         assert self._views is not None
@@ -275,17 +244,17 @@ class BackboneInputs:
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
         names = [self._splits["train"][image] for image in images]
-        frames = self._dataset.read_images(names, self._backbone.spec.preprocessing)
-        device = next(self._backbone.parameters()).device
+        frames = self._dataset.read_images(names, self.backbone.spec.preprocessing)
+        device = next(self.backbone.parameters()).device
         with torch.no_grad():
-            tokens = _in_parts(self._backbone, torch.from_numpy(frames).to(device))
+            tokens = _in_parts(self.backbone, torch.from_numpy(frames).to(device))
         pooled: NDArray[np.float32] = tokens.float().mean(dim=1).cpu().numpy()
         return pooled
 
     def pooled_key(self) -> list[Any]:
-        self._backbone.requires_grad_(False)  # the fingerprint is that of the weights that do not learn
+        self.backbone.requires_grad_(False)  # the fingerprint is that of the weights that do not learn
         names = list(self._photograph_names("train"))
-        return [fingerprint(self._backbone), asdict(self._backbone.spec.preprocessing), names]
+        return [fingerprint(self.backbone), asdict(self.backbone.spec.preprocessing), names]
 
     def visual(self, batch: PhotographBatch) -> Visual:
         assert self._phase is not None
@@ -304,9 +273,6 @@ class BackboneInputs:
         """Compute the features of a batch that are not kept yet, keep them, and return all of them, (B, rows, width).
 
         Computed features are rounded to float16 like the kept ones, so that a step is the same with either.
-
-        Raises:
-            DataError: features are beyond the range of float16.
         """
         assert batch.features is not None
         features = batch.features
@@ -338,11 +304,7 @@ class BackboneInputs:
 
 
 def _announce(folder: Path, size: int) -> None:
-    """Say where features are kept, and how large those that are missing will be.
-
-    Raises:
-        DataError: there is no space for them.
-    """
+    """Say where features are kept, and how large those that are missing will be."""
     if not size:
         return
     free = shutil.disk_usage(folder).free
@@ -371,10 +333,7 @@ def _in_parts(network: Callable[[Tensor], Tensor], frames: Tensor) -> Tensor:
 
 def visual_of_images(backbone: Backbone, images_bgr: Tensor) -> Visual:
     """Make the captioner's input of images.
-
-    Args:
-        backbone: makes the tokens.
-        images_bgr: (B, H, W, 3) uint8 BGR, of the backbone's size.
+    ``images_bgr``: (B, H, W, 3) uint8 BGR, of the backbone's size.
 
     Raises:
         ValueError: they have another size; their tokens would be those of other cells.
@@ -456,11 +415,9 @@ def check_images(features: RegionFeatures, images: Sequence[str], where: str) ->
 class RegionBatches(Protocol):
     """Batches of a list of images."""
 
-    def read(self, places: np.ndarray) -> VisualBatch:
+    def read(self, places: np.ndarray) -> Visual:
         """Read images.
-
-        Args:
-            places: (B,) integers, indices into the list.
+        ``places``: (B,) integers, indices into the list.
 
         Raises:
             DataError: the features of an image are malformed; names the file, the id and the reason.
@@ -470,11 +427,7 @@ class RegionBatches(Protocol):
 
 def open_batches(features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> RegionBatches:
     """Prepare the reading of batches of images.
-
-    Args:
-        features: of the images.
-        images: image ids.
-        family: of the captioner, or the captioner itself; says whether boxes are needed.
+    ``family``: of the captioner, or the captioner itself; says whether boxes are needed.
 
     Raises:
         DataError: an image of a store is missing or lacks what the family needs; of other formats, it is read to know.
@@ -502,7 +455,7 @@ class ImageByImage:
     def __init__(self, features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> None:
         self._features, self._images, self._family = features, images, family
 
-    def read(self, places: np.ndarray) -> VisualBatch:
+    def read(self, places: np.ndarray) -> Visual:
         return pad_regions([self._read(self._images[place]) for place in places])
 
     def _read(self, image: str) -> Regions:
@@ -525,7 +478,7 @@ def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool
         )
 
 
-def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
+def pad_regions(regions: Sequence[Regions]) -> Visual:
     """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
 
     The boxes are None where any of the images has none.
@@ -539,17 +492,15 @@ def pad_regions(regions: Sequence[Regions]) -> VisualBatch:
         if image.boxes_xyxy is not None:
             boxes[row, : counts[row]] = image.boxes_xyxy
     mask = np.arange(max(counts)) < np.array(counts)[:, None]
-    return VisualBatch(
-        values=torch.from_numpy(tokens),
+    return Visual(
+        tokens=torch.from_numpy(tokens),
         mask=None if mask.all() else torch.from_numpy(mask),
         boxes_xyxy=None if any(image.boxes_xyxy is None for image in regions) else torch.from_numpy(boxes),
     )
 
 
-class StoredInputs:
-    """Features of a network that is not part of the model; a :class:`VisualInputs`."""
-
-    backbone = None
+class StoredInputs(VisualInputs):
+    """Features of a network that is not part of the model."""
 
     def __init__(
         self,
@@ -572,27 +523,15 @@ class StoredInputs:
         for batches in self._batches.values():
             batches.read(np.arange(1))  # fails before training instead of hours later
 
-    def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
-        pass
-
-    def begin_epoch(self, epoch: int) -> None:
-        pass
-
-    def flush(self) -> None:
-        pass
-
-    def training_batch(self, images: np.ndarray) -> VisualBatch:
+    def training_batch(self, images: np.ndarray) -> Visual:
         return self._batches["train"].read(images)
 
-    def dev_batch(self, images: np.ndarray) -> VisualBatch:
+    def dev_batch(self, images: np.ndarray) -> Visual:
         return self._batches["dev"].read(images)
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
-        tokens, mask, *_ = self._batches["train"].read(images)
-        if mask is None:
-            return tokens.float().mean(dim=1).numpy()
-        real = mask[..., None].float()
-        pooled: NDArray[np.float32] = ((tokens.float() * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)).numpy()
+        tokens, mask, _ = self._batches["train"].read(images)
+        pooled: NDArray[np.float32] = mean_of_real(tokens.float(), mask)[:, 0].numpy()
         return pooled
 
     def pooled_key(self) -> list[Any]:
@@ -600,24 +539,20 @@ class StoredInputs:
         samples = self.pooled(np.array([0, len(images) // 2, len(images) - 1]))
         return [self.facts, sha256_of_bytes(samples.tobytes()), list(images)]
 
-    def visual(self, batch: VisualBatch) -> Visual:
+    def visual(self, batch: Visual) -> Visual:
         return visual_of_features(batch)
 
 
-def visual_of_features(batch: VisualBatch) -> Visual:
+def visual_of_features(batch: Visual) -> Visual:
     """Make the captioner's input of a batch, whose tokens, float16 in a store, become those of the computation.
 
     That is autocast's type, if it is on, because every product would convert them.
     """
-    return Visual(converted_for_products(batch.values.float()), batch.mask, batch.boxes_xyxy)
+    return Visual(converted_for_products(batch.tokens.float()), batch.mask, batch.boxes_xyxy)
 
 
 def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:
     """Open the features of an experiment.
-
-    Args:
-        config: the entry ``features`` of the experiment.
-        data: folder that contains its paths.
 
     Returns:
         The features, and their origin as JSON values.
@@ -638,13 +573,6 @@ def open_visual_inputs(
     config: ExperimentConfig, data: Path, dataset: CaptionDataset, splits: dict[str, list[str]], cache: Path
 ) -> VisualInputs:
     """Open the visual inputs of an experiment.
-
-    Args:
-        config: the experiment.
-        data: folder that contains its paths.
-        dataset: of the photographs.
-        splits: image ids of ``train`` and ``dev``.
-        cache: folder for grid features, shared between runs.
 
     Raises:
         BackboneError: the backbone is missing or malformed.
@@ -702,11 +630,7 @@ def backbone_provenance(name: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def _check_regions(store: FeatureStore, config: FeaturesConfig) -> None:
-    """Check that a store of published features has the regions that the experiment asks for.
-
-    Raises:
-        DataError: it was converted with another number.
-    """
+    """Check that a store of published features has the regions that the experiment asks for."""
     kept = store.source.get("max_regions", config.max_regions)
     if kept != config.max_regions:
         raise DataError(

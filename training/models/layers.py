@@ -45,6 +45,14 @@ def rows_from(table: Tensor, position: Tensor | int, count: int) -> Tensor:
     return functional.embedding(position + torch.arange(count, device=table.device), table)
 
 
+def mean_of_real(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Compute the mean of the real tokens of each image, (B, 1, D), from ``x`` (B, N, D) and ``mask`` (B, N) bool."""
+    if mask is None:
+        return x.mean(dim=1, keepdim=True)
+    real = mask[..., None].to(x.dtype)
+    return (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(min=1)
+
+
 class Dropout(nn.Module):
     """Dropout; on a CPU it draws its numbers about fifteen times as fast as ``nn.Dropout``.
 
@@ -125,11 +133,7 @@ class DecoderLayer(nn.Module):
     """Causal self-attention over words, cross-attention to the encoded tokens, feed-forward."""
 
     def __init__(self, config: TransformerConfig, level: int = -1) -> None:
-        """
-        Args:
-            config: sizes.
-            level: index of the encoder level that the cross-attention attends to; -1: the last.
-        """
+        """``level``: index of the encoder level that the cross-attention attends to; -1: the last."""
         super().__init__()
         self.level = level
         self.self_attention = WordAttention(config)
@@ -154,9 +158,7 @@ class DecoderLayer(nn.Module):
                 keys and values are projected once and never repeated.
             words: S slots.
             visible: (B, 1, Q, S + Q) bool, True where a word sees one of the S words decoded before or of these words.
-            image: the image's keys and values.
             mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
-            weights: whether to return the attention weights.
 
         Returns:
             (B, Q, d); if asked for, the attention weights (B, H, Q, N); the cache with S + Q slots.

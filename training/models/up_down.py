@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from training.configs.checks import check_at_least_1, check_shares
 from training.models.attention import MASKED_SCORE
 from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
-from training.models.layers import Dropout
+from training.models.layers import Dropout, mean_of_real
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class EncodedTokens(NamedTuple):
     projected: Tensor
     """(B, N, attention_units), W_va v of Eq. 3."""
     mean: Tensor
-    """(B, token_width), mean of the image's real tokens."""
+    """(B, 1, token_width), mean of the image's real tokens."""
     mask: Tensor | None
     """(B, 1, N) bool, True where a token is real; None when all are."""
 
@@ -88,13 +88,8 @@ class UpDown(Captioner):
             lstm.bias_ih[self.config.lstm_units : 2 * self.config.lstm_units] = 1.0
 
     def encode(self, visual: Visual) -> EncodedTokens:
-        tokens, mask = visual.tokens, visual.mask
-        if mask is None:
-            mean = tokens.mean(dim=1)
-        else:
-            real = mask[..., None].to(tokens.dtype)
-            mean = (tokens * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-        return EncodedTokens(tokens, self.token_projection(tokens), mean, None if mask is None else mask[:, None])
+        tokens, mask = visual.tokens, None if visual.mask is None else visual.mask[:, None]
+        return EncodedTokens(tokens, self.token_projection(tokens), mean_of_real(tokens, visual.mask), mask)
 
     def initial_state(self, encoded: EncodedTokens, sequences: int) -> UpDownState:
         zeros = encoded.mean.new_zeros(encoded.mean.shape[0], sequences, self.config.lstm_units)
@@ -112,7 +107,7 @@ class UpDown(Captioner):
     ) -> Step:
         group, length = words.shape[1:]
         embedded = self.dropout(self.word_embedding(words))
-        mean = encoded.mean[:, None].expand(-1, group, -1)
+        mean = encoded.mean.expand(-1, group, -1)
         hidden_1, cell_1, hidden_2, cell_2 = (rows.values.flatten(0, 1) for rows in state)
         outputs, weights_of_words = [], []
         for index in range(length):

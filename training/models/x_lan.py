@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.models.captioner import PADDING_ID, Captioner, Rows, Step, Visual
-from training.models.layers import Dropout
-from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig, mean_of_real
+from training.models.layers import Dropout, mean_of_real
+from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig
 
 
 @dataclass(frozen=True)

@@ -132,22 +132,6 @@ class XLinearAttention(nn.Module):
         return attended.transpose(1, 2).flatten(2), weights
 
 
-def mean_of_real(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Compute the mean of the real tokens of each image.
-
-    Args:
-        x: (B, N, D).
-        mask: (B, N) bool, True where a token is real; None when all are.
-
-    Returns:
-        (B, 1, D)
-    """
-    if mask is None:
-        return x.mean(dim=1, keepdim=True)
-    real = mask[..., None].to(x.dtype)
-    return (x * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True).clamp(min=1)
-
-
 class RegionUpdate(nn.Module):
     """LayerNorm(Dropout(ReLU(W [v, k])) + k): how regions or words take in an attended feature (Eq. 8)."""
 

@@ -27,8 +27,8 @@ from training.models.captioner import (
     split_sequences,
     visible_slots,
 )
-from training.models.layers import AddNorm, Dropout, FeedForward, rows_from, sinusoidal_positions
-from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig, mean_of_real
+from training.models.layers import AddNorm, Dropout, FeedForward, mean_of_real, rows_from, sinusoidal_positions
+from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,7 @@ class XDecoderLayer(nn.Module):
         """
         Args:
             query: (B, Q, d), the global vectors.
-            words: the words.
             cache: S slots.
-            image: keys and values of the regions.
             mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
 
         Returns:
@@ -266,7 +264,6 @@ class XTransformer(Captioner):
             x: (B, Q, d).
             visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
             state: S slots.
-            encoded: the images.
 
         Returns:
             The logits (B, Q, V), the attention weights of the last layer (B, H, Q, N), the state with S + Q slots.

@@ -157,7 +157,7 @@ def test_numbers_that_are_not_finite_are_refused_with_file_id_and_reason(tmp_pat
     store = FeatureStore(tmp_path / "store")
     assert len(store.read("0").features) == 2
     batches = store.select(["2", "1", "0"])
-    assert len(batches.read(np.array([0, 2])).values) == 2
+    assert len(batches.read(np.array([0, 2])).tokens) == 2
     complaint = rf"shard-00000\.tokens\.npy, image 1: {kind} contain NaN or infinity"
     with pytest.raises(DataError, match=complaint):
         store.read("1")

@@ -274,15 +274,15 @@ class NeedsBoxes(Captioner):
 def test_features_are_padded_with_their_boxes_and_a_mask_says_where(counts):
     regions = regions_of(*counts)
     batch = pad_regions(regions)
-    assert batch.values.shape == (len(counts), max(counts), WIDTH)
+    assert batch.tokens.shape == (len(counts), max(counts), WIDTH)
     assert (batch.mask is None) == (len(set(counts)) == 1)
     assert batch.mask is None or batch.mask.tolist() == [[n < count for n in range(max(counts))] for count in counts]
     assert batch.boxes_xyxy.dtype == torch.float32
     for row, (count, found) in enumerate(zip(counts, regions, strict=True)):
-        np.testing.assert_array_equal(batch.values[row, :count], found.features)
+        np.testing.assert_array_equal(batch.tokens[row, :count], found.features)
         np.testing.assert_array_equal(batch.boxes_xyxy[row, :count], found.boxes_xyxy)
         assert not batch.boxes_xyxy[row, count:].any()
-        assert not batch.values[row, count:].any()
+        assert not batch.tokens[row, count:].any()
 
 
 IMAGES = [(rows, boxes, size) for rows in (1, 3, 4) for boxes in (True, False) for size in ((640, 480), (100, 7), None)]
@@ -306,7 +306,7 @@ def test_batches_of_a_store_are_its_images_one_by_one(store, images, data):
     places = data.draw(st.lists(st.integers(0, len(images) - 1), min_size=1, max_size=8))
     batch = open_batches(store, names, Captioner).read(np.array(places))
     expected = pad_regions([store.read(names[place]) for place in places])
-    assert batch.values.dtype == torch.float16
+    assert batch.tokens.dtype == torch.float16
     for found, wanted in zip(batch, expected, strict=True):
         if wanted is None:
             assert found is None

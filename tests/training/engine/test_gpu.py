@@ -5,10 +5,10 @@ import torch
 
 from tests.training.event_files import scalars
 from tests.training.small_flickr8k import write_config
-from training.data.regions import VisualBatch
 from training.engine.distributed import Processes, choose_device
 from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
+from training.models.captioner import Visual
 
 pytestmark = pytest.mark.needs_gpu
 
@@ -69,11 +69,11 @@ def test_compiled_modules_have_the_same_losses(data, taught, tmp_path):
 
 def test_batches_are_pinned_and_copied_to_a_gpu_in_the_background():
     processes = Processes(torch.device("cuda", 0))
-    batch = VisualBatch(torch.arange(6.0).reshape(2, 3))
+    batch = Visual(torch.arange(6.0).reshape(2, 3))
     pinned = processes.pin(batch)
-    assert pinned.values.is_pinned()
+    assert pinned.tokens.is_pinned()
     copied = processes.to_device((pinned, [torch.ones(1)]))
-    assert isinstance(copied[0], VisualBatch)
+    assert isinstance(copied[0], Visual)
     assert copied[0].mask is None
     assert copied[1][0].device == processes.device
-    assert torch.equal(copied[0].values.cpu(), batch.values)
+    assert torch.equal(copied[0].tokens.cpu(), batch.tokens)
