@@ -1,8 +1,8 @@
 """Progress of a run: its position, its number of steps and an estimate of the remaining time."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from training.configs.schema import PhaseConfig
@@ -46,11 +46,6 @@ class Progress:
     """``fp32``, ``bf16`` or ``fp16``; empty for a new run."""
     scaler: dict[str, float] = field(default_factory=dict)
     """State of the scaler of gradients; empty but in fp16."""
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Progress":
-        """Read the state of a checkpoint."""
-        return cls(**{field.name: state[field.name] for field in fields(cls) if field.name in state})
 
     def begin_phase(self, phase: int) -> None:
         """Move to the beginning of a phase."""
@@ -103,12 +98,7 @@ class Plan:
     """Number of steps of a run, if no phase ends before its last epoch."""
 
     def __init__(self, phases: Sequence[PhaseConfig], images: int, captions: int = 0) -> None:
-        """
-        Args:
-            phases: phases of the run.
-            images: number of images in an epoch.
-            captions: number of their captions; needed where a phase has ``pairs``.
-        """
+        """``captions``: number of their captions; needed where a phase has ``pairs``."""
         self.phases = phases
         self.steps = [math.ceil((captions if phase.pairs else images) / phase.images_per_batch) for phase in phases]
         """Number of steps in an epoch of each phase."""
@@ -140,7 +130,7 @@ class Plan:
             return 0.0
         phase = self.phases[progress.phase]
         seconds, measured = progress.seconds, progress.step
-        if progress.epoch and "seconds" in progress.history[-1]:
+        if progress.epoch:
             seconds, measured = progress.history[-1]["seconds"], self.steps[progress.phase]
         if not measured:
             return None

@@ -46,12 +46,7 @@ class RunReport:
     """Reports a run on the terminal, in log.jsonl and in TensorBoard; used by the first process in a ``with`` block."""
 
     def __init__(self, folder: Path, plan: Plan, progress: Progress) -> None:
-        """
-        Args:
-            folder: folder of the run.
-            plan: steps of the run.
-            progress: position of the run; the trainer updates it.
-        """
+        """``progress``: position of the run; the trainer updates it."""
         self._folder, self._plan, self._progress = folder, plan, progress
         self._bar = _RunBar(plan, progress)
         # A resumed run repeats the steps after the checkpoint: what was reported of them is removed.
@@ -81,12 +76,7 @@ class RunReport:
         self._bar.update()
 
     def log(self, results: Sequence[StepResult], images_per_second: float) -> None:
-        """Report the means of the last steps, of which the progress has the sums and the learning rates.
-
-        Args:
-            results: of one step or more.
-            images_per_second: speed of these steps.
-        """
+        """Report the means of the last steps, of which the progress has the sums and the learning rates."""
         progress = self._progress
         scalars = {"train/loss": fmean(result.loss for result in results), "train/images_per_second": images_per_second}
         means = {"loss": progress.loss_sum / progress.step}
@@ -126,10 +116,7 @@ def _truncate(path: Path, lines: int) -> None:
 
 def summary(config: ExperimentConfig, history: Sequence[Mapping[str, Any]]) -> Table:
     """Build the table at the end of a run: a row for each phase; that of the best epoch is bold.
-
-    Args:
-        config: experiment of the run.
-        history: as in :class:`training.engine.progress.Progress`.
+    ``history``: as in :class:`training.engine.progress.Progress`.
     """
     table = Table("phase", "epochs", "best epoch", *_SCORE_COLUMNS, "time", title=config.name)
     for column in table.columns[1:]:
@@ -140,14 +127,12 @@ def summary(config: ExperimentConfig, history: Sequence[Mapping[str, Any]]) -> T
         top = _best(entries)
         if top is None:
             continue
-        # Runs of an early version have no times.
-        seconds = sum(entry.get("seconds", 0) for entry in entries)
         table.add_row(
             phase.name,
             f"{len(entries)}/{phase.last_epoch}",
             str(top["epoch"]),
             *(f"{top[key]:.4f}" for key in _SCORE_COLUMNS.values()),
-            tqdm.format_interval(seconds) if seconds else "",
+            tqdm.format_interval(sum(entry["seconds"] for entry in entries)),
             style="bold" if top is best else "",
         )
     return table

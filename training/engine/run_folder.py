@@ -7,7 +7,6 @@ from typing import Any
 
 from torch import Tensor
 
-from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.files import write_text_atomically
 from training.checkpoint import load_checkpoint
 from training.configs.parsing import build_config
@@ -79,22 +78,7 @@ def _differing_keys(folder: Path, config: ExperimentConfig) -> list[str] | None:
     except (OSError, ConfigError, json.JSONDecodeError):
         return None
     before, now = (_flat(asdict(_without_compute_options(experiment))) for experiment in (first, config))
-    defaults = {f"evaluation.{key}": value for key, value in asdict(Search()).items()}
-    defaults["data.max_words"] = defaults["evaluation.max_words"]
-
-    def value(experiment: dict[str, Any], key: str) -> Any:
-        """Return the value of a key; one that is not given has its default, which runs of earlier versions wrote."""
-        given = experiment.get(key)
-        default = Search.beam_size if key.endswith(".beam_size") else defaults.get(key)
-        if given is None:
-            return default
-        return _NAMES_NOW.get((key, given), given) if isinstance(given, str) else given
-
-    return sorted(key for key in before.keys() | now.keys() if value(before, key) != value(now, key))
-
-
-_NAMES_NOW = {("data.vocabulary", "m2"): "spacy", ("data.vocabulary", "x_lan"): "spaces"}
-"""Values of keys that runs of earlier versions wrote, which have other names now."""
+    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

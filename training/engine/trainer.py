@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,10 +56,6 @@ class Trainer:
     ) -> None:
         """
         Args:
-            config: the experiment.
-            data: folder of the data sets and released weights.
-            folder: folder of the run.
-            cache: folder for computed features, shared between runs.
             processes: None: this process alone, on a GPU if there is one.
             saved_epochs: phase and epoch (from 1) whose weights are also written to a separate file.
 
@@ -118,7 +115,7 @@ class Trainer:
         tensors: dict[str, Tensor] = {}
         if checkpoint is not None:
             tensors, state = checkpoint
-            self.progress = Progress.from_state(state)
+            self.progress = Progress(**state)
         with ExitStack() as stack:
             if self.processes.is_first:
                 self._report = stack.enter_context(RunReport(self.folder, self.plan, self.progress))
@@ -144,7 +141,7 @@ class Trainer:
         """File of the best model."""
         return self.folder / BEST
 
-    def _load(self, name: str) -> tuple[dict[str, Tensor], dict[str, object]] | None:
+    def _load(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Load the weights of a file of the run and return its tensors and state; None if there is no such file.
 
         The first process reads the file; the others need not have it.

@@ -54,7 +54,7 @@ def test_scores_of_a_subset_are_compared_only_with_each_other(epochs, stopped_af
     progress, best, history = Progress(), None, []
     for index, (subset, of_all, known) in enumerate(epochs):
         if index == stopped_after:
-            progress = Progress.from_state(json.loads(json.dumps(asdict(progress))))
+            progress = Progress(**json.loads(json.dumps(asdict(progress))))
         scores = DevScores({"cider": of_all / 10} if known else None, {"cider": subset / 10}, subset_images=200)
         progress.step = 1
         progress.learning_rates = {"captioner": 1.0}

@@ -23,7 +23,7 @@ def report(folder, progress, *epochs):
 
 def test_a_resumed_run_logs_an_epoch_once_that_was_logged_before_its_checkpoint(tmp_path):
     report(tmp_path, Progress(), 1, 2)
-    report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1}]), 2, 3)
+    report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1, "seconds": 1.0}]), 2, 3)
     assert epochs_of(tmp_path) == [1, 2, 3]
 
 
@@ -31,7 +31,7 @@ def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path):
     report(tmp_path, Progress(), 1)
     with (tmp_path / "log.jsonl").open("a") as stream:
         stream.write('{"phase": "on')
-    report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1}]), 2)
+    report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1, "seconds": 1.0}]), 2)
     assert epochs_of(tmp_path) == [1, 2]
 
 
@@ -48,9 +48,9 @@ def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path):
 def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split():
     config = ExperimentConfig("run", [PhaseConfig("only", 3, 1.0)], backbone="b")
     history = [
-        {"phase": "only", "epoch": 1, "cider": 0.9, "bleu_4": 0.1, "dev_subset": 2},
-        {"phase": "only", "epoch": 2, "cider": 0.5, "bleu_4": 0.1},
-        {"phase": "only", "epoch": 3, "cider": 0.4, "bleu_4": 0.1},
+        {"phase": "only", "epoch": 1, "cider": 0.9, "bleu_4": 0.1, "seconds": 9.0, "dev_subset": 2},
+        {"phase": "only", "epoch": 2, "cider": 0.5, "bleu_4": 0.1, "seconds": 9.0},
+        {"phase": "only", "epoch": 3, "cider": 0.4, "bleu_4": 0.1, "seconds": 9.0},
     ]
 
     def best_epochs(entries):

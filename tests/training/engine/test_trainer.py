@@ -143,17 +143,6 @@ def test_patience_ends_a_phase_early(data, tmp_path):
     assert epochs == [("frozen", 1), ("frozen", 2), ("frozen", 3), ("again", 1), ("again", 2)]
 
 
-def test_a_run_that_began_before_an_option_existed_resumes(data, tmp_path):
-    trained(tmp_path, data, XE)
-    marker = tmp_path / "run" / "experiment.json"
-    text = marker.read_text()
-    for now, earlier in (('"patience": 0,', ""), ('"beam_size": null', '"beam_size": 5'), ("spacy", "m2")):
-        assert now in text
-        text = text.replace(now, earlier)
-    marker.write_text(text.replace('"max_regions": 0', '"max_regions": 50'))
-    assert trained(tmp_path, data, XE).progress.phase == 1
-
-
 def test_a_run_resumes_with_other_compute_options_but_not_as_another_experiment(data, tmp_path):
     trained(tmp_path, data, XE)
     assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
