@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from training.command_line import run_command
-from training.engine.averaging import average_captioners
+from training.engine.joining import average_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError
 

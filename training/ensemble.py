@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from training.command_line import run_command
-from training.engine.ensembles import join_captioners
+from training.engine.joining import join_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError
 

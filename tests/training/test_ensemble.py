@@ -1,6 +1,5 @@
 """The command that joins captioners: the mean of their probabilities, and what cannot be joined."""
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -9,10 +8,11 @@ import torch
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_trained, tiny_visual
-from training import ensemble
+from tests.training.commands import run_here
 from training.engine.checkpoint_captions import DatasetCaptioner
-from training.engine.ensembles import join_captioners
+from training.engine.joining import join_captioners
 from training.engine.trained_captioner import TrainedCaptioner
+from training.ensemble import main
 from training.errors import CheckpointError
 
 WORDS = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
@@ -39,13 +39,8 @@ def paths(tmp_path):
     return found
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["ensemble", *map(str, arguments)])
-    return ensemble.main()
-
-
-def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(paths, tmp_path, monkeypatch):
-    assert run(monkeypatch, *paths, "-o", tmp_path / "joined.safetensors") == 0
+def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(paths, tmp_path):
+    assert run_here(main, *paths, "-o", tmp_path / "joined.safetensors").returncode == 0
     joined = TrainedCaptioner.load(tmp_path / "joined.safetensors")
     visual, words = tiny_visual(3, 6, seed=1, ragged=True), tiny_captions(3, 2, seed=1)
     with torch.inference_mode():
@@ -73,12 +68,12 @@ def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(paths, 
         ({"backbone": tiny_trained().backbone}, "differ in their backbone"),
     ],
 )
-def test_captioners_that_do_not_fit_are_refused_by_their_files(change, message, paths, tmp_path, monkeypatch, capsys):
+def test_captioners_that_do_not_fit_are_refused_by_their_files(change, message, paths, tmp_path):
     replace(trained("smart"), **change).save(tmp_path / "other.safetensors")
-    assert run(monkeypatch, paths[0], tmp_path / "other.safetensors", "-o", tmp_path / "joined.safetensors") == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert "other.safetensors" in error
+    done = run_here(main, paths[0], tmp_path / "other.safetensors", "-o", tmp_path / "joined.safetensors")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "other.safetensors" in done.stderr
     assert not (tmp_path / "joined.safetensors").exists()
 
 

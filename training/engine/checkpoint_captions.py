@@ -20,8 +20,8 @@ from training.data.visual_inputs import (
 )
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects
-from training.engine.ensembles import join_captioners
 from training.engine.experiment import parse_record
+from training.engine.joining import join_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
@@ -41,7 +41,6 @@ class DatasetCaptioner:
             paths: file of a trained captioner, e.g. ``best.safetensors`` of a run; several become an ensemble with the
                 search settings of the first.
             device: of the networks; None for the CPU.
-            batch: images that are captioned at once.
 
         Raises:
             CheckpointError: a file is missing or malformed, or the captioners differ in vocabulary or visual tokens.
@@ -76,9 +75,6 @@ class DatasetCaptioner:
     def stored_features(self, data: Path) -> RegionFeatures:
         """Open the features that a captioner without a backbone was trained on.
 
-        Args:
-            data: data folder, which contains them.
-
         Raises:
             DataError: they are missing or malformed.
         """
@@ -87,11 +83,7 @@ class DatasetCaptioner:
     @torch.inference_mode()
     def caption(self, images: Sequence[str], read_image: ImageReader | None, data: Path) -> dict[str, str]:
         """Caption images.
-
-        Args:
-            images: image ids.
-            read_image: reads an image, (H, W, 3) uint8 BGR; not needed for a captioner of stored features.
-            data: data folder, which contains the experiment's features.
+        ``read_image``: reads an image, (H, W, 3) uint8 BGR; not needed for a captioner of stored features.
 
         Returns:
             The sentence of each image.
@@ -110,7 +102,6 @@ class DatasetCaptioner:
 
         Args:
             source: file ending in ``.json``, an ONNX detector, or the folder of a bundle with a detector.
-            images: image ids.
             read_image: reads an image, (H, W, 3) uint8 BGR; needed for a detector.
 
         Raises:
@@ -138,9 +129,6 @@ class DatasetCaptioner:
         """Caption images by constrained beam search, without penalties of repeated words.
 
         Args:
-            images: image ids.
-            read_image: as for :meth:`caption`.
-            data: as for :meth:`caption`.
             constraints: for each image the sets of word ids of which its caption has to contain a word.
             minimum: how many of an image's constraints its caption satisfies at least.
 

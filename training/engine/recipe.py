@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from training.configs.schema import ExperimentConfig, RecipeConfig
-from training.engine.averaging import average_captioners
 from training.engine.experiment import parse_experiment
+from training.engine.joining import average_captioners
 from training.engine.run_folder import BEST, epoch_file
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import ConfigError

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from smart_caption_ros.files import replaced_atomically
 from training.data.visual_inputs import VisualInputs
-from training.evaluation.similar_images import SIMILAR_IMAGES, similar_images
+from training.evaluation.similar_images import SIMILAR_IMAGES, cached_array, similar_images
 
 _AT_A_TIME = 50
 """Images whose features are computed at a time."""
@@ -26,7 +25,6 @@ def find_similar_photographs(
 
     Args:
         cache: folder of the result, which is read where it was computed before.
-        inputs: of the training split.
         images: ids of the training images, in which an image may be repeated.
         sources: source of each image in a mixture of data sets.
 
@@ -37,12 +35,10 @@ def find_similar_photographs(
         DataError: an image cannot be read.
     """
     key = hashlib.sha256(json.dumps([SIMILAR_IMAGES, inputs.pooled_key(), list(images)]).encode()).hexdigest()[:16]
-    path = cache / f"similar-{key}.npy"
-    try:
-        found: NDArray[np.int64] = np.load(path)
-        return found
-    except (OSError, ValueError, EOFError):
-        pass
+    return cached_array(cache / f"similar-{key}.npy", lambda: _find(inputs, images, sources))
+
+
+def _find(inputs: VisualInputs, images: Sequence[str], sources: Mapping[str, str]) -> NDArray[np.int64]:
     # An image that is repeated stands for all its repetitions.
     first_places: dict[str, int] = {}
     for place, image in enumerate(images):
@@ -52,9 +48,6 @@ def find_similar_photographs(
     found = np.full((len(images), max(map(len, similar.values()))), -1, np.int64)
     for row, image in zip(found, images, strict=True):
         row[: len(similar[image])] = [first_places[other] for other in similar[image]]
-    cache.mkdir(parents=True, exist_ok=True)
-    with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
-        np.save(stream, found)
     return found
 
 

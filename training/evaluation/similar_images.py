@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,10 +36,7 @@ def photograph_features(
 
     The vectors are kept in the cache folder, by the content of the photographs: computing them takes as long as
     captioning them does.
-
-    Args:
-        images: image ids.
-        read_image: reads an image, (H, W, 3) uint8 BGR.
+    ``read_image``: reads an image, (H, W, 3) uint8 BGR.
 
     Returns:
         (1280,) float32 by image id.
@@ -52,15 +50,21 @@ def photograph_features(
     for image in images:
         content.update(resize_image(read_image(image), _SIZE).tobytes())
     path = cache_folder() / "similar_images" / f"{content.hexdigest()}.npy"
-    try:
-        vectors = np.load(path)
-    except (OSError, ValueError):
-        vectors = _compute(weights, images, read_image)
-        with suppress(OSError):  # a cache that cannot be written costs time alone
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
-                np.save(stream, vectors)
+    vectors = cached_array(path, lambda: _compute(weights, images, read_image))
     return dict(zip(images, vectors, strict=True))
+
+
+def cached_array(path: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Read an array of the cache, or compute and keep it; a cache that cannot be written costs time alone."""
+    with suppress(OSError, ValueError, EOFError):
+        kept: NDArray[Any] = np.load(path)
+        return kept
+    array = compute()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_atomically(path) as unfinished, unfinished.open("wb") as stream:
+            np.save(stream, array)
+    return array
 
 
 def _compute(weights: Path, images: Sequence[str], read_image: Callable[[str], np.ndarray]) -> NDArray[np.float32]:
@@ -85,7 +89,6 @@ def similar_images(
 
     Args:
         features: unit vectors by image id, (D,) float32; similarity is their scalar product.
-        images: image ids to choose from.
         domains: domain of images; similar images are of the same domain, and those without one of none.
         count: number of similar images; fewer where a domain has no more.
     """
