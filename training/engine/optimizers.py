@@ -35,39 +35,23 @@ class Lamb(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update the parameters that have a gradient; no closure computes them anew."""
         for group in self.param_groups:
-            parameters: list[Tensor] = [parameter for parameter in group["params"] if parameter.grad is not None]
-            # Operations on lists are one call each on a GPU; a CPU finds one parameter in its cache, and not all.
-            at_once = len(parameters) if parameters and parameters[0].is_cuda else 1
-            for start in range(0, len(parameters), at_once):
-                self._update(parameters[start : start + at_once], group)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, parameter.grad, group)
 
-    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        for parameter in parameters:
-            if not (state := self.state[parameter]):
-                state["step"] = torch.tensor(0.0)
-                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-        states = [self.state[parameter] for parameter in parameters]
-        gradients: list[Any] = [parameter.grad for parameter in parameters]
-        means, squares = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq"))
-        (beta_1, beta_2), decay = group["betas"], group["weight_decay"]
-        for state in states:
-            state["step"] += 1
-        steps = [float(state["step"]) for state in states]
-        torch._foreach_lerp_(means, gradients, 1 - beta_1)
-        torch._foreach_mul_(squares, beta_2)
-        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
-        denominators = torch._foreach_div(squares, [1 - beta_2**step for step in steps])
-        torch._foreach_sqrt_(denominators)
-        torch._foreach_add_(denominators, group["eps"])
-        updates = torch._foreach_div(means, [1 - beta_1**step for step in steps])
-        torch._foreach_div_(updates, denominators)
-        if decay:
-            torch._foreach_add_(updates, parameters, alpha=decay)
-        norms = torch.stack(torch._foreach_norm(parameters)).clamp(max=group["largest_norm"])
-        update_norms = torch.stack(torch._foreach_norm(updates))
-        ratios = torch.where((norms > 0) & (update_norms > 0), norms / update_norms, 1.0) * -group["lr"]
-        torch._foreach_mul_(updates, list(ratios.unbind()))
-        torch._foreach_add_(parameters, updates)
+    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        if not (state := self.state[parameter]):
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        state["step"] += 1
+        step, (beta_1, beta_2) = float(state["step"]), group["betas"]
+        mean = state["exp_avg"].lerp_(gradient, 1 - beta_1)
+        square = state["exp_avg_sq"].mul_(beta_2).addcmul_(gradient, gradient, value=1 - beta_2)
+        denominator = (square / (1 - beta_2**step)).sqrt_().add_(group["eps"])
+        update = (mean / (1 - beta_1**step)).div_(denominator).add_(parameter, alpha=group["weight_decay"])
+        norm, update_norm = parameter.norm().clamp(max=group["largest_norm"]), update.norm()
+        ratio = torch.where((norm > 0) & (update_norm > 0), norm / update_norm, 1.0)
+        parameter.add_(update.mul_(ratio * -group["lr"]))
 
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -130,10 +114,7 @@ def parameter_groups(
 
 def make_optimizer(config: OptimizerConfig, groups: Iterable[dict[str, Any]]) -> torch.optim.Optimizer:
     """Build the optimizer of a phase.
-
-    Args:
-        config: name and settings.
-        groups: parameter groups, each with ``params`` and ``lr``.
+    ``groups``: parameter groups, each with ``params`` and ``lr``.
     """
     kind: Any = OPTIMIZERS[config.name]
     options: dict[str, Any] = {"betas": tuple(config.betas), "eps": config.eps}
@@ -147,10 +128,7 @@ def make_optimizer(config: OptimizerConfig, groups: Iterable[dict[str, Any]]) ->
 
 def clip_gradient(parameters: Sequence[nn.Parameter], config: ClippingConfig) -> Tensor:
     """Clip the gradient of a module in place, without waiting for the device.
-
-    Args:
-        parameters: those of the module; those without a gradient are left out.
-        config: rule and limit.
+    ``parameters``: those of the module; those without a gradient are left out.
 
     Returns:
         () float, the norm of the gradient before clipping.

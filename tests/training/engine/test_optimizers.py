@@ -5,14 +5,7 @@ import torch
 from torch import nn
 
 from training.configs.schema import ClippingConfig, OptimizerConfig
-from training.engine.optimizers import (
-    OPTIMIZERS,
-    Lamb,
-    clip_gradient,
-    layers_with_factors,
-    make_optimizer,
-    parameter_groups,
-)
+from training.engine.optimizers import OPTIMIZERS, clip_gradient, layers_with_factors, make_optimizer, parameter_groups
 
 
 def module():
@@ -122,25 +115,6 @@ def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not():
     optimizer.step()
     changed = [not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)]
     assert changed == [False, True, False, False, False]
-
-
-def test_lamb_on_lists_of_parameters_equals_one_parameter_at_a_time():
-    def trained(at_once):
-        torch.manual_seed(0)
-        parameters = [nn.Parameter(torch.randn(size)) for size in (5, 3, 4)]
-        optimizer = Lamb(parameters, lr=0.1, weight_decay=0.1)
-        for step in range(3):
-            for place, parameter in enumerate(parameters):
-                # The last one joins later, so that its number of steps differs.
-                parameter.grad = torch.randn(parameter.shape) if step or place < 2 else None
-            there = [parameter for parameter in parameters if parameter.grad is not None]
-            for chosen in [there] if at_once else [[parameter] for parameter in there]:
-                optimizer._update(chosen, optimizer.param_groups[0])
-        return [parameter.detach() for parameter in parameters]
-
-    with torch.no_grad():
-        for together, alone in zip(trained(True), trained(False), strict=True):
-            torch.testing.assert_close(together, alone)
 
 
 def test_layers_learn_slower_the_nearer_they_are_to_the_frame():
