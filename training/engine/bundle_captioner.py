@@ -21,9 +21,8 @@ from training.data.datasets import TRAINED_ON
 from training.data.json_files import read_json
 from training.decoding import beam_search
 from training.engine.buffers import load_released_tensors, released_tensors
-from training.engine.trained_captioner import TrainedCaptioner
+from training.engine.trained_captioner import TrainedCaptioner, new_captioner
 from training.errors import BackboneError, CheckpointError, DataError
-from training.models import FAMILIES
 from training.models.captioner import Captioner
 from training.vision.bundle_networks import load_bundle_networks
 from training.vision.weight_files import read_parameters
@@ -77,8 +76,9 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
         CheckpointError: the family is unknown or refuses the manifest's options, or the bundle does not say where its
             captioner's parameters are.
     """
-    manifest = bundle.manifest
-    captioner = _construct(bundle)
+    architecture = bundle.manifest["architecture"]
+    options = {name: value for name, value in architecture.items() if name not in _NOT_OF_THE_FAMILY}
+    captioner = new_captioner(architecture["family"], options, bundle.path)
     constants = read_parameters(bundle.read_graph(CAPTIONER_GRAPH))
     try:
         weights = weights_of(constants, _places(bundle), captioner)
@@ -88,7 +88,7 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
         ) from None
     load_released_tensors(captioner, {**released_tensors(captioner), **weights})
     trained = TrainedCaptioner(
-        family=manifest["architecture"]["family"],
+        family=architecture["family"],
         captioner=captioner,
         backbone=load_bundle_networks(bundle.path),
         vocabulary=bundle.vocabulary,
@@ -97,22 +97,6 @@ def trained_captioner_of(bundle: Bundle) -> TrainedCaptioner:
     )
     trained.set_image_size(bundle.preprocessing.size)
     return trained
-
-
-def _construct(bundle: Bundle) -> Captioner:
-    """Construct a captioner of the bundle's family and size."""
-    architecture: Mapping[str, Any] = bundle.manifest["architecture"]
-    family = FAMILIES.get(architecture["family"])
-    if family is None:
-        known = ", ".join(FAMILIES)
-        raise CheckpointError(f"{bundle.path} has the unknown family {architecture['family']!r}; known are {known}")
-    options = {name: value for name, value in architecture.items() if name not in _NOT_OF_THE_FAMILY}
-    try:
-        return family(family.Config(**options)).eval()
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{bundle.path}: its manifest has options that the family {architecture['family']} refuses: {error}"
-        ) from None
 
 
 def _places(bundle: Bundle) -> dict[str, Place]:

@@ -1,6 +1,6 @@
 """A trained captioner as one file: captioner, vocabulary, backbone where it has one, and a record."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,15 +148,7 @@ class TrainedCaptioner:
         tensors, state = load_checkpoint(path)
         if not {"family", "model", "vocabulary", "record", "search"} <= state.keys():
             raise CheckpointError(f"{path} is not a trained captioner; give the best.safetensors of a run")
-        if state["family"] not in FAMILIES:
-            raise CheckpointError(
-                f"{path} has a captioner of an unknown family {state['family']!r}; known are {', '.join(FAMILIES)}"
-            )
-        family = FAMILIES[state["family"]]
-        try:
-            captioner = family(family.Config(**state["model"])).eval()
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"{path} has options that the family {state['family']} refuses: {error}") from None
+        captioner = new_captioner(state["family"], state["model"], path)
         set_eight_bits(captioner, bool(state.get("eight_bits")))
         joining = {key: state[key] for key in ("continuation", "attachment", "clean_up") if key in state}
         vocabulary = Vocabulary(tuple(state["vocabulary"]), **joining)
@@ -175,11 +167,7 @@ class TrainedCaptioner:
         return trained
 
     def _check_tensors(self, path: Path, tensors: dict[str, torch.Tensor]) -> None:
-        """Check the names and shapes of a file's tensors.
-
-        Raises:
-            CheckpointError: names the first that is missing, unknown or of another shape.
-        """
+        """Check the names and shapes of a file's tensors."""
         needed, known = self._with_backbone(released_tensors(self.captioner)), self.tensors()
         for name, tensor in known.items():
             if name in tensors and tensors[name].shape != tensor.shape:
@@ -199,7 +187,6 @@ class TrainedCaptioner:
         """Search for the captions of B images.
 
         Args:
-            visual: the images.
             beam_size, max_words: in place of those of :attr:`search`.
             attention: whether the attention weights are needed.
         """
@@ -222,3 +209,19 @@ class TrainedCaptioner:
     def sentences(self, words: torch.Tensor) -> list[str]:
         """Decode each image's best caption of (B, k, T) ids."""
         return [self.vocabulary.sentence(ids) for ids in words[:, 0].tolist()]
+
+
+def new_captioner(family: str, options: Mapping[str, Any], path: Path) -> Captioner:
+    """Construct a captioner in evaluation mode, with the options of a checkpoint or bundle at ``path``.
+
+    Raises:
+        CheckpointError: the family is unknown or refuses the options.
+    """
+    if family not in FAMILIES:
+        raise CheckpointError(
+            f"{path} has a captioner of an unknown family {family!r}; known are {', '.join(FAMILIES)}"
+        )
+    try:
+        return FAMILIES[family](FAMILIES[family].Config(**options)).eval()
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} has options that the family {family} refuses: {error}") from None
