@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -78,12 +77,11 @@ def stop_at(monkeypatch, calls):
     monkeypatch.setattr(module.GradientStep, "differentiate", counted)
 
 
-def resumed(folder, monkeypatch, stopped_in, pause_seconds=0.0):
+def resumed(folder, monkeypatch, stopped_in):
     with monkeypatch.context() as patched:
         stop_at(patched, stopped_in)
         with pytest.raises(KeyboardInterrupt):
             trained(folder, 4)
-    time.sleep(pause_seconds)
     return trained(folder, 4)
 
 
