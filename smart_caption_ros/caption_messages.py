@@ -33,7 +33,6 @@ def to_message(types: MessageTypes, record: CaptionRecord, header: Any) -> Any:
     """Convert a record to a message.
 
     Args:
-        types: the message classes.
         header: header of the source image; copied unchanged, and read in place of the record's stamp and frame.
 
     Returns:

@@ -38,7 +38,6 @@ def choose_cameras(storage: BagStorage, topics: Sequence[str]) -> tuple[list[Bag
     """Choose the image topics that are captioned.
 
     Args:
-        storage: the open bag.
         topics: names of image topics; none for every camera of the bag.
 
     Returns:

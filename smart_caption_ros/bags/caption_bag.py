@@ -115,8 +115,6 @@ def caption_bag(
     Args:
         bag: folder or file of the bag.
         output: .mcap or .db3 file.
-        captioner: captions the images.
-        options: what to caption.
         progress: called with the number of images that have been dealt with since the last call.
 
     Raises:
@@ -163,7 +161,6 @@ class _Connections:
     """The topics of a bag of captions.
 
     Args:
-        writer: rosbags' writer, open.
         images: the open bag whose images are captioned.
         with_images: whether :meth:`copy` copies.
     """

@@ -21,8 +21,6 @@ def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None)
     """Write rows as a CSV file, whole or not at all: id, time, and the keys of the record; lists are JSON.
 
     Args:
-        rows: from a log.
-        path: the file.
         pictures: folder for the pictures, as `<id>.jpg`; None writes them into the file in base64.
 
     Returns:

@@ -79,7 +79,6 @@ class Query:
         min_calibrated_confidence: lowest calibrated confidence, 0 to 1; above 0 no caption that has none is found.
         order: "newest", or "best": of the newest :data:`BEST_OF` that match, by SQLite's bm25(), to which words side by
             side contribute as a phrase.
-        limit: maximum number of rows.
     """
 
     words: str = ""
@@ -192,11 +191,6 @@ class LogReader:
 
     def find(self, query: Query, *, with_pictures: bool = False, timeout_s: float = math.inf) -> list[LogRow]:
         """Return the captions that match, in the order of the query.
-
-        Args:
-            query: what to look for.
-            with_pictures: whether to read the pictures.
-            timeout_s: maximum time.
 
         Raises:
             CaptionLogError: the query contradicts itself or the log, the log is damaged, or the time is over.

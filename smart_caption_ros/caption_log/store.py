@@ -56,8 +56,6 @@ class CaptionLog:
     deleted or moved meanwhile, the next transaction begins a new one at its path.
 
     Attributes:
-        path: the file.
-        bounds: how much it keeps.
         new_files: number of times that a new file was begun.
     """
 

@@ -136,8 +136,6 @@ class Captioner:
     ) -> None:
         """
         Args:
-            bundle: the model.
-            engine: runs its graphs.
             graph: file of the captioner graph in the bundle; None takes the form that the engine prefers.
             detector: detects objects; None takes the detector of the bundle, if there is one.
             detects: False switches object detection off.
@@ -313,7 +311,6 @@ class Captioner:
             token_mask: (B, N) bool, True where a token is real; None when all are.
             image_size: (B, 2) float32, width and height of the frames in pixels; None takes the size of the vision
                 graph's input. Read only by graphs that have this input.
-            biases: of the words; None for none.
 
         Returns:
             ``words`` (B, k, T) int64, ``log_probabilities`` (B, k, T), ``scores`` (B, k) and ``attention``

@@ -57,10 +57,5 @@ class Guide(Protocol):
         """All numbers: equal for guides that give equal biases."""
 
     def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
-        """Compute the biases of a frame's words, B = 1.
-
-        Args:
-            class_scores: of the frame.
-            vocabulary: of the captioner.
-        """
+        """Compute the biases of a frame's words, B = 1."""
         ...

@@ -32,7 +32,6 @@ def grid_boxes(rows: int, columns: int, before: int = 0) -> np.ndarray:
 
     Args:
         rows: of the grid, whose cells come row by row.
-        columns: of the grid.
         before: tokens before the grid, which stand for the whole input.
     """
     ys, xs = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
@@ -61,8 +60,6 @@ class Vision:
     def __init__(self, bundle: VisionBundle, engine: Engine) -> None:
         """
         Args:
-            bundle: contains the graph.
-            engine: runs the graph.
 
         Raises:
             EngineError: the graph cannot be loaded.

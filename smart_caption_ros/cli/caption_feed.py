@@ -55,8 +55,6 @@ def open_feed(
     """Load the model of a source, or return a feed of ROS topics; it starts when it is entered.
 
     Args:
-        options: what is followed.
-        node_name: name of the feed's node in ROS.
         cameras: names of the cameras to follow; empty takes all.
         loop: whether sources start again at their end.
         are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.

@@ -247,7 +247,6 @@ def _benchmark(
 
     Args:
         frames: the frames with the objects that captions are scored against.
-        options: of the command.
         objects: where the objects come from.
         class_names: class names beside COCO's.
     """

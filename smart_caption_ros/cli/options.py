@@ -152,7 +152,6 @@ def add_command(app: typer.Typer, command: Callable[..., None], **context_settin
     """Add a function to an application as a command of its name.
 
     Args:
-        app: the application.
         command: a function as the module's docstring describes.
         context_settings: settings of click's context, such as `ignore_unknown_options`.
     """

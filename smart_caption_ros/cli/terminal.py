@@ -200,7 +200,6 @@ def progress_bar(total: int, delay_s: float = 0.0) -> Iterator[Callable[[], obje
     """Show a progress bar on stderr, where that is a terminal; yields a function that counts one frame.
 
     Args:
-        total: number of frames.
         delay_s: time after which the bar appears.
     """
     with make_progress_bar(total=total, unit="frame", delay=delay_s, disable=not sys.stderr.isatty()) as bar:

@@ -84,7 +84,6 @@ class Candidates:
         Args:
             width: of the frame, pixels.
             height: of the frame, pixels.
-            minimum_score: of an object.
             class_names: names by class id.
             suppress: apply non-maximum suppression within each class.
         """

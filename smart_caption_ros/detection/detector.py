@@ -39,8 +39,6 @@ class Detector:
     ) -> None:
         """
         Args:
-            path: the ONNX file.
-            engine: runs the graph.
             minimum_score: objects with a lower score are left out; 0 to 1.
             class_names: the detector's classes in their order. None: the names in ``<stem>.txt`` beside the graph (one
                 a line), else in the graph's metadata (``names`` or ``class_names``), else COCO's if there are 80.
@@ -79,7 +77,6 @@ class Detector:
         """Load a graph and an engine to run it; arguments and errors as :meth:`__init__`, and:
 
         Args:
-            path: the ONNX file.
             engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`.
             threads: CPU threads; None leaves the choice to the engine.
             minimum_score: see :meth:`__init__`.

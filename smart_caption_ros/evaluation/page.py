@@ -86,7 +86,6 @@ def picture(
         name: shown above the frame.
         image_bgr: uint8 HxWx3.
         objects: with boxes in pixels of the image.
-        caption: the scored caption.
         result: the caption's score against the classes of the objects.
     """
     height, width = image_bgr.shape[:2]
@@ -114,9 +113,7 @@ def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column
     """Render the page, one file without references to others.
 
     Args:
-        title: heading.
         facts: descriptions of the data, one a line.
-        columns: one or more.
     """
     colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(columns))]
     return render_page(

@@ -47,7 +47,6 @@ class DetectedFrames(GroundTruth):
     of one sequence.
 
     Args:
-        frames: the data set.
         path: a file, named by its sequence unless there is only one, or a folder of such files.
         minimum_score: in [0, 1].
 

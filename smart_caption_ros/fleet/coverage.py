@@ -53,8 +53,6 @@ def caption_ahead(
     """Make the captions that are not in the cache yet.
 
     Args:
-        frames: the frames that will be scored.
-        every: every Nth one.
         captions: of the model; keeps the captions.
         model: what the workers load.
         workers: the workers; the caller closes them.

@@ -70,9 +70,6 @@ class LocalWorkers:
 
     Each is a pool of its own, because the death of a process breaks the pool and with it all that is in work there. A
     process that has died is replaced, also one that was idle.
-
-    Args:
-        jobs: number of processes.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -105,7 +102,6 @@ def run_all(works: Sequence[W], workers: Workers, retries: int) -> Iterator[tupl
     """Yield every shard with its last attempt, in the order in which they end.
 
     Args:
-        works: the shards.
         workers: work on them; the caller closes them.
         retries: how many more attempts a shard has that failed, unless another attempt would come to the same.
     """

@@ -55,7 +55,6 @@ def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
     that class the noun names the one with the highest score among those that the fewest nouns before it name.
 
     Args:
-        coverage: finds and scores the nouns.
         caption: a caption with its objects; there may be none.
     """
     started = time.perf_counter()

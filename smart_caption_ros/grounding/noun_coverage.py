@@ -25,9 +25,6 @@ class NounCoverage:
     """Scores captions against classes of objects; made by :meth:`load`. It is not thread-safe.
 
     Args:
-        finder: finds the nouns of a caption.
-        vectors: word vectors.
-        options: how to score.
         synonyms: classes by each of their synonyms.
     """
 

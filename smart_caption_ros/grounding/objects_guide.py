@@ -83,7 +83,6 @@ class ObjectsGuide:
 
         Args:
             class_scores: of the frame. Where they are not complete, no word is lowered.
-            vocabulary: of the captioner.
         """
         naming = self._naming_words(vocabulary)
         biases = replace(WordBiases.none(1, len(vocabulary)), pieces=naming.pieces)

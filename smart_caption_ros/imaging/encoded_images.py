@@ -62,7 +62,6 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
     is mapped to those, and the orientation stored by a camera (EXIF) is applied.
 
     Args:
-        data: the bytes.
         max_pixels: images that are larger by their header are not decoded; Pillow itself
             refuses those of more than 178 million.
 

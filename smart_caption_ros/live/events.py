@@ -27,7 +27,6 @@ class FeedEvent:
     """Something beside the captions that a person wants to know.
 
     Attributes:
-        kind: what it is about.
         text: one sentence.
         camera: name of the camera; None where it is about no camera or several.
         received_s: when it happened, seconds since the epoch.

@@ -138,7 +138,6 @@ class CaptionFeed:
         """Note that a camera is there, and say so in an event if it is new or was gone.
 
         Args:
-            camera: name of the camera.
             source: full name of the topic, or the source as the user named it.
             text: the sentence of the event.
         """

@@ -31,7 +31,6 @@ class EngineAgreement:
     """Comparison of an engine and a form of the captioner with the reference.
 
     Attributes:
-        engine: name of the engine.
         graph: file of the captioner.
         runs: what ran the graphs, and how.
         agrees: whether all differences are within the tolerance.
@@ -56,13 +55,7 @@ class EngineAgreement:
 
 
 def golden_frames(count: int = 8, width: int = 640, height: int = 480) -> list[np.ndarray]:
-    """Generate frames that are the same on every machine: smooth gradients of colours, uint8 (height, width, 3).
-
-    Args:
-        count: number of frames.
-        width: width in pixels.
-        height: height in pixels.
-    """
+    """Generate frames that are the same on every machine: smooth gradients of colours, uint8 (height, width, 3)."""
     random = np.random.default_rng(0)
     coarse = random.integers(0, 256, size=(count, 6, 8, 3), dtype=np.uint8)
     return [cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR) for image in coarse]

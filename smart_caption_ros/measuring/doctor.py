@@ -110,7 +110,6 @@ def _check_library(name: str, module: str, package: str | None = None, optional_
     """Check that a module can be imported.
 
     Args:
-        name: name of the library.
         package: what to install with pip; the module by default.
         optional_use: what an optional library is for; empty for a required one.
     """

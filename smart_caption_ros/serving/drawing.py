@@ -12,7 +12,6 @@ def drawn_jpeg(live: CaptionRecord, picture: bytes) -> bytes:
     """Draw a caption on its frame.
 
     Args:
-        live: the caption.
         picture: JPEG of its frame, of any size; the boxes are scaled to it.
 
     Returns:

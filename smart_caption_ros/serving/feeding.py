@@ -19,7 +19,6 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
 
     Args:
         feed: started.
-        hub: of a server.
         is_stopped: called several times a second.
 
     Raises:

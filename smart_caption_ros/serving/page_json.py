@@ -25,7 +25,6 @@ def caption_json(record: CaptionRecord, number: int, picture: str | None) -> dic
     `named_objects` has the indices of the objects that each noun names, first the one that it was matched with.
 
     Args:
-        record: the caption.
         number: distinguishes this caption from all others of the server.
         picture: address of its frame; None if there is none.
     """

@@ -39,11 +39,7 @@ _MAX_MS = 2**53
 
 
 def past_routes(log: Path) -> list[Route]:
-    """Return the routes of a log; each request opens the file to read, which may be written, or be made later.
-
-    Args:
-        log: the file.
-    """
+    """Return the routes of a log; each request opens the file to read, which may be written, or be made later."""
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="log")
 
     def answer(

@@ -60,7 +60,6 @@ class PageServer:
         """Bind the address, so that a port that is taken is noticed before a model is loaded.
 
         Args:
-            hub: the captions.
             access: who may see them.
             host: address or name to listen on.
             port: 0 takes a free one.

@@ -33,7 +33,6 @@ class BagTopic:
     """The messages of one type on a topic of a bag, of all its publishers and files.
 
     Attributes:
-        name: its name.
         message_type: type of its messages, "sensor_msgs/msg/Image".
         count: number of messages that can be read.
         qos: quality of service that the publishers offered, as rosbags gives it.
@@ -59,7 +58,6 @@ class BagStorage:
     """The messages of a bag: a bag's folder, or a single .mcap or .db3 file. A context manager.
 
     Args:
-        path: the bag.
         salvage: whether to read what is left of a bag that was cut off.
 
     Raises:

@@ -112,7 +112,6 @@ def caption_frame(
     """Caption a frame of a source; one that cannot be captioned has the status ERROR.
 
     Args:
-        source: the source of the frame.
         coverage: matches the nouns of the caption with its objects; None leaves that out.
         trust: which captions are refused.
         fields: further fields of the record; its name is the address of the frame by default.

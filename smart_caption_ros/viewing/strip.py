@@ -47,7 +47,6 @@ def draw_strip(
     Small letters are drawn at twice their size and scaled down, because the font engine places letters at whole pixels.
 
     Args:
-        words: the words of the caption.
         confidence: confidence of the caption, 0 to 1; length of the line at the top.
         facts: short texts under the caption.
         header: a line above the caption; None for none.

@@ -63,7 +63,6 @@ def styled_words(
 
     Args:
         caption: a caption, with its objects.
-        nouns: the nouns of the caption.
         colours: the colour of each named class, from :func:`class_colours`: a noun that names an object is underlined
             in it. None where no class is known: then a bar shows the probability of each word, and the first content
             words mark the regions that they attended to.

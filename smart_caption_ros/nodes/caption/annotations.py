@@ -26,7 +26,6 @@ def to_annotations(record: CaptionRecord, header: Header, foxglove_msgs: Any) ->
 
     Args:
         record: the record; that of an image without a caption gives no annotations, which removes the last ones.
-        header: header of the image.
         foxglove_msgs: the module foxglove_msgs.msg, which is not installed everywhere.
 
     Returns:

@@ -51,8 +51,6 @@ class Camera:
 
         Args:
             name: name of the camera, the namespace of its topics; empty for the only camera of a node.
-            parameters: the parameters of the node.
-            worker: captions the images.
         """
         self.name = name
         self.publisher = Publisher(node, name, parameters)

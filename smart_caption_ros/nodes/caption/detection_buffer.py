@@ -24,7 +24,6 @@ class Detections:
     Attributes:
         stamp_ns: stamp of the image in nanoseconds.
         frame_id: coordinate frame of the image; empty where the detector does not set it.
-        objects: the objects; may be empty.
     """
 
     stamp_ns: int

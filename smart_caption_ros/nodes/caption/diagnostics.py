@@ -33,7 +33,6 @@ class NodeState:
     """State that the cameras of the caption node share.
 
     Attributes:
-        name: name of the node.
         lifecycle: "unconfigured", "inactive" or "active".
         enabled: whether images are captioned as they arrive.
         failure: why the last configuration failed; empty where it did not.
@@ -64,7 +63,6 @@ class CameraState:
     """State of one camera of the caption node.
 
     Attributes:
-        name: name of the camera.
         is_resting: whether it is unsubscribed because nobody subscribes to its captions.
         topic: full name of the image topic.
         image_topics: the topic or topics on which an image may arrive.
@@ -86,10 +84,6 @@ class CameraState:
 
 def diagnostic_statuses(node: NodeState, cameras: Sequence[CameraState]) -> list[DiagnosticStatus]:
     """Build the diagnostic statuses of the caption node.
-
-    Args:
-        node: state of the node.
-        cameras: state of each camera.
 
     Returns:
         With one camera one status, which has the values of node and camera. With several cameras the status of the

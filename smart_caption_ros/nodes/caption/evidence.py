@@ -68,7 +68,6 @@ def collect_evidence(caption: Caption, model: Model, found: FoundDetections | No
 
     Args:
         caption: the caption, with the objects of the model's detector.
-        model: the model that captioned the image.
         found: detections of the topic, which take precedence over the objects of the detector; None for an image of no
             camera, or where the topic is unused.
     """
@@ -95,8 +94,6 @@ def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) ->
 
     Args:
         objects: boxes in pixels of the image.
-        width: width of the image in pixels.
-        height: height of the image in pixels.
     """
     boxes = clip_boxes(np.array([item.box_xyxy for item in objects], np.float64).reshape(-1, 4), width, height)
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1).tolist()

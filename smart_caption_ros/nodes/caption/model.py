@@ -31,7 +31,6 @@ class Model:
     """The captioner of a configured node, its noun coverage, and where it takes objects from.
 
     Attributes:
-        captioner: the captioner with its detector.
         coverage: noun coverage; None where it is off or could not be loaded.
         coverage_problem: why coverage could not be loaded; empty where it could, or is off.
         detection_classes: names of the numeric class ids on the detections topic, by id; empty where none are given.
@@ -54,7 +53,6 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
 
     Args:
         values: the parameters of the caption node.
-        load_coverage: loads noun coverage.
 
     Raises:
         Exception: something cannot be loaded; engines raise exceptions of any type.

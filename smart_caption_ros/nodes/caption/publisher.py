@@ -64,7 +64,6 @@ class Publisher:
 
         Args:
             name: name of the camera, the namespace of its topics; empty for the only camera of a node.
-            parameters: the parameters of the node.
         """
         self.name = name
         self._given_topic = f"{name}/caption" if name else "robot/caption"
@@ -252,9 +251,7 @@ def complete_record(
 
     Args:
         record: the record of a caption; one of an image without a caption stays as it is.
-        header: header of the image.
         detections: the detections of its image, which are waited for; None where there are none.
-        model: the model that captioned it.
         trust: which captions are refused.
 
     Returns:

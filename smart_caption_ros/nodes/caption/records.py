@@ -20,7 +20,6 @@ class ReceivedImage:
     """An image as it was received.
 
     Attributes:
-        message: the image message.
         stamp_ns: its stamp in nanoseconds; 0 for an image without a stamp.
         at_s: time of its arrival, time.monotonic().
         publisher: publisher of the captions of its camera; None for an image of no camera.

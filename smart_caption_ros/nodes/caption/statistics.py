@@ -130,8 +130,6 @@ class Statistics:
         """Count an answer.
 
         Args:
-            status: status of the answer.
-            reason: status message of the answer.
             latency_s: time from the stamp of the image to the answer.
             work_s: time from the start of the work to the answer.
         """

@@ -41,7 +41,6 @@ class DemoListener:
 
         Args:
             console: the captions are printed there.
-            plan: the frames to expect.
             report: gets a record and an overlay of each frame.
             signals: a signal ends :meth:`spin_once`.
         """

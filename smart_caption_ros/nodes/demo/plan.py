@@ -24,7 +24,6 @@ class DemoOptions:
         output: folder for captions.jsonl, overlays/ and contact_sheet.png; created if missing.
         rate_hz: frames per second.
         timeout_s: time after which the demo gives up.
-        max_frames: maximum number of frames.
         every: every Nth frame of the source; None takes all, and of sequences as many as span all of them in 16
             frames or fewer.
     """
@@ -78,7 +77,6 @@ def plan_demo(spec: str, max_frames: int, every: int | None, on_frame: Callable[
 
     Args:
         spec: the source, see :func:`smart_caption_ros.sources.open_source`.
-        max_frames: maximum number of frames.
         every: every Nth frame; None takes all, and of sequences as many as span all of them in 16 frames or fewer.
         on_frame: called after each frame is read; may raise to stop.
 

@@ -76,7 +76,6 @@ class NodeProcess:
         """Start the process with the environment of this one.
 
         Args:
-            module: the module to run.
             ros_args: arguments after `--ros-args`.
             log: file for stdout and stderr.
         """

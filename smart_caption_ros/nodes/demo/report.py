@@ -41,7 +41,6 @@ class DemoReport:
 
         Args:
             index: position of the frame, from 0; part of the overlay's name and order of the sheet.
-            name: name of the frame.
             record: content of the line.
             overlay_bgr: uint8 (H, W, 3) BGR.
         """

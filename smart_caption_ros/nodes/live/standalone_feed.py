@@ -37,7 +37,6 @@ def standalone_feed(
 
     Args:
         topics: as of :class:`RosCaptionFeed`, like the next two.
-        cameras: names of cameras.
         are_images_wanted: whether to receive images now.
         make_pose_lookup: called once with the node, returns :class:`RosCaptionFeed`'s `pose_lookup`.
         node_name: name of the node; the process id is appended.
