@@ -98,8 +98,8 @@ def describe_vision(spec: BackboneSpec) -> dict[str, Any]:
         "interpolation": frames.interpolation,
         "mean_and_std": "in the graph",
     }  # fmt: skip
-    if frames.shorter_side is not None:
-        preprocessing["shorter_side"] = frames.shorter_side
+    sides = {key: getattr(frames, key) for key in ("shorter_side", "longer_side_first")}
+    preprocessing |= {key: side for key, side in sides.items() if side is not None}
     tokens = {"rows": spec.rows, "columns": spec.columns, "before_grid": spec.before, "width": spec.token_width}
     return {"preprocessing": preprocessing, "tokens": tokens}
 

@@ -225,15 +225,15 @@ class _Step(nn.Module):
         if _SAID in tensors:
             repeated = repeated_ngrams(tensors[_SAID], self.search.no_repeat_ngram, logits.shape[-1])
             counted = repeated if counted is None else counted + repeated
-        ranked, past = ranked_logits(logits, counted, position, self.search.min_words), visible_slots(past, 1)
+        ranked, past = ranked_logits(logits, counted, position, self.search), visible_slots(past, 1)
         ended: tuple[Tensor, ...]
         if _ENDED in tensors:
-            found = select_continuations(logits, scores, tensors[_ENDED], ranked)
+            found = select_continuations(logits, scores, tensors[_ENDED], self.search, ranked)
             ended = (found.ended,)
             best_ended, all_ended = found.ended[:, 0], found.ended.all(dim=1)
         else:
             none = torch.zeros_like(words, dtype=torch.bool)
-            found = select_continuations(logits, scores, none, ranked, spare=self.search.beam_size)
+            found = select_continuations(logits, scores, none, self.search, ranked)
             finished = Finished(*(tensors[name] for name in _FINISHED))
             found, finished = set_aside(found, finished, past, position, self.search)
             ended = finished

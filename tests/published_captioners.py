@@ -10,6 +10,8 @@ from transformers import (
     GitConfig,
     GitForCausalLM,
     GPT2Config,
+    Idefics3Config,
+    Idefics3ForConditionalGeneration,
     VisionEncoderDecoderConfig,
     VisionEncoderDecoderModel,
     ViTConfig,
@@ -17,6 +19,8 @@ from transformers import (
 
 WORDS = 40
 """Words of a tiny model."""
+CHAT_WORDS = 300
+"""Words of a tiny chat model: all bytes, and some."""
 SPECIAL = {"pad_token_id": 0, "bos_token_id": 38, "eos_token_id": 37}
 UNKNOWN = 36
 FRAME = 32
@@ -50,6 +54,37 @@ def _vit_gpt2():
     return _vision_encoder_decoder(GPT2Config(**sizes, **ends), _TINY_VISION)
 
 
+def _smolvlm(words=WORDS, **special):
+    text = {
+        **_TINY_TEXT,
+        "vocab_size": words,
+        "max_position_embeddings": 400,
+        "num_key_value_heads": 2,
+        "rope_theta": 1e5,
+        **special,
+    }
+    image = special.get("image_token_id", SPECIAL["pad_token_id"])  # which no caption has
+    vision = {**_TINY_VISION, "patch_size": 8}
+    return Idefics3ForConditionalGeneration(
+        Idefics3Config(text_config=text, vision_config=vision, scale_factor=2, image_token_id=image)
+    )
+
+
+def _full_smolvlm():
+    text = {
+        "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9,
+        "num_key_value_heads": 3, "vocab_size": 49280, "max_position_embeddings": 8192, "rope_theta": 1e5,
+        "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2, "initializer_range": 0.03,
+    }  # fmt: skip
+    vision = {
+        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "image_size": 512, "patch_size": 16,
+    }  # fmt: skip
+    return Idefics3ForConditionalGeneration(
+        Idefics3Config(text_config=text, vision_config=vision, scale_factor=4, image_token_id=2)
+    )
+
+
 def _full_vit(decoder):
     return _vision_encoder_decoder(decoder, {})
 
@@ -60,13 +95,17 @@ TINY = {
     "blip": _blip,
     "vit-gpt2": _vit_gpt2,
     "vit-bert": lambda: _vision_encoder_decoder(BertConfig(**_TINY_TEXT), _TINY_VISION),
+    "smolvlm": _smolvlm,
 }
 """Constructors by name."""
+CHAT = {"smolvlm-chat": functools.partial(_smolvlm, CHAT_WORDS, bos_token_id=1, eos_token_id=2, image_token_id=4)}
+"""With room for the words of a chat."""
 FULL_SIZE = {
     "git": lambda: GitForCausalLM(GitConfig()),
     "blip": lambda: BlipForConditionalGeneration(BlipConfig(text_config={"num_attention_heads": 12})),
     "vit-gpt2": lambda: _full_vit(GPT2Config(pad_token_id=50256)),
     "vit-bert": lambda: _full_vit(BertConfig(bos_token_id=101, eos_token_id=102)),
+    "smolvlm": _full_smolvlm,
 }
 
 
@@ -76,7 +115,7 @@ def published(name, *, full_size=False):
     Deterministic.
     """
     torch.manual_seed(0)
-    model = (FULL_SIZE if full_size else TINY)[name]().eval()
+    model = (FULL_SIZE if full_size else {**TINY, **CHAT})[name]().eval()
     model.config.architectures = [type(model).__name__]
     with torch.no_grad():
         for parameter in model.parameters():
@@ -101,6 +140,9 @@ def image_tokens(model, pixels):
     """Compute the visual tokens (B, N, width) that the decoder of a model sees; pixels are (B, 3, H, W) float32."""
     if isinstance(model, GitForCausalLM):
         return model.git.image_encoder(pixels).last_hidden_state
+    if isinstance(model, Idefics3ForConditionalGeneration):
+        tokens = model.model.vision_model(pixels).last_hidden_state
+        return model.model.connector.pixel_shuffle(tokens, model.config.scale_factor)
     vision = model.vision_model if isinstance(model, BlipForConditionalGeneration) else model.encoder
     return vision(pixels).last_hidden_state
 
@@ -112,4 +154,8 @@ def published_logits(model, pixels, words):
     if isinstance(model, BlipForConditionalGeneration):
         tokens = image_tokens(model, pixels)
         return model.text_decoder(input_ids=words, encoder_hidden_states=tokens, is_decoder=True).logits
+    if isinstance(model, Idefics3ForConditionalGeneration):
+        tokens = torch.full((len(words), model.model.image_seq_len), model.config.image_token_id)
+        found = model(input_ids=torch.cat([tokens, words], dim=1), pixel_values=pixels[:, None])
+        return found.logits[:, tokens.shape[1] :]
     return model(pixel_values=pixels, decoder_input_ids=words).logits

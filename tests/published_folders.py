@@ -2,12 +2,47 @@
 
 import json
 
-from tests.published_captioners import FRAME, WORDS, published
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from tests.published_captioners import CHAT_WORDS, FRAME, WORDS, published
 
 NOUNS = ("dog", "cat", "book", "cup", "man", "table")
 FORMATS = {"git": "git", "blip": "blip", "vit-gpt2": "vision-encoder-decoder", "vit-bert": "vision-encoder-decoder"}
 """Format of the importer by the name of the model."""
 _PROCESSORS = {"git": "CLIPImageProcessor", "blip": "BlipImageProcessor"}
+
+CHAT_TEMPLATE = (
+    "<|im_start|>{% for message in messages %}{{ message['role'] | capitalize }}:"
+    "{% for line in message['content'] %}{{ '<image>' if line['type'] == 'image' else line['text'] }}{% endfor %}"
+    "<end_of_utterance>\n{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
+)
+
+
+def write_chat(folder):
+    """Write a tiny SmolVLM with all files that an import reads."""
+    model = published("smolvlm-chat")
+    model.save_pretrained(folder)
+    special = ["<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>"]
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = [*special, "<global-img>", *letters, "Ġa", *(f"Ġ{noun}" for noun in NOUNS)]
+    pieces = [*words, *(f"Ġw{index}" for index in range(CHAT_WORDS - len(words)))]
+    tokenizer = Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, [("Ġ", "a")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(word, normalized=False) for word in (*special, "<global-img>")])
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=special[1], eos_token=special[2], pad_token=special[2],
+        unk_token=special[0], chat_template=CHAT_TEMPLATE,
+    ).save_pretrained(folder)  # fmt: skip
+    processor = {
+        "image_processor_type": "Idefics3ImageProcessor", "size": {"longest_edge": 4 * FRAME}, "resample": 1,
+        "max_image_size": {"longest_edge": FRAME}, "do_image_splitting": True, "do_pad": True, "do_resize": True,
+        "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True, "do_convert_rgb": True,
+        "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+    }  # fmt: skip
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+    return model
 
 
 def write_published(folder, name, **saving):

@@ -36,6 +36,7 @@ TINY_SIZES = {
     "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},
     "object_relation": {**TINY_TRANSFORMER, "token_dropout": 0.0},
     "smart": {**TINY_TRANSFORMER, "encoder_layers": 1, "memory_slots": 5, "things": 7},
+    "smolvlm": {**TINY_TEXT_DECODER, "key_value_heads": 2, "before_image": [1, 8], "prompt": [7, 9]},
     "transformer": TINY_TRANSFORMER,
     "up_down": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20},
     "vision_encoder_decoder": {**TINY_TEXT_DECODER, "project_tokens": True, "tied": False},

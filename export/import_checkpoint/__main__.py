@@ -55,8 +55,14 @@ def import_checkpoint(
     ] = None,
     prompt: Annotated[
         str | None,
-        typer.Option(help="Words before every caption, which are no part of it (default: the published; '': none)."),
+        typer.Option(
+            help="Words before every caption, which are no part of it, or the question of a chat model (default: the "
+            "published; '': none)."
+        ),
     ] = None,
+    first_sentence: Annotated[
+        bool, typer.Option("--first-sentence", help="End captions with their first sentence.")
+    ] = False,
     precision: Annotated[
         Precision,
         typer.Option(help="Precision of computing: float16 is for GPUs, int8 (8-bit weights) for CPUs."),
@@ -116,7 +122,9 @@ def import_checkpoint(
     if format_name in PUBLISHED:
         if vocabulary or vision:
             raise typer.BadParameter(f"--vocabulary and --vision are for {', '.join(FORMATS)}", param_hint="FORMAT")
-        trained = read_transformers_model(format_name, source, name, SearchChoices(beam_size, max_words, prompt))
+        trained = read_transformers_model(
+            format_name, source, name, SearchChoices(beam_size, max_words, prompt, first_sentence)
+        )
     elif format_name in FORMATS:
         if vocabulary is None:
             raise typer.BadParameter(f"{format_name} needs it", param_hint="--vocabulary")

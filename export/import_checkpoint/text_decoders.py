@@ -82,8 +82,15 @@ class Architecture(NamedTuple):
     vision_prefix: str
     text_config: Callable[[Any], Any]
     """Returns the configuration of the decoder, whose ``model_type`` is a key of :data:`NAMES`."""
-    options: Callable[[Any], dict[str, Any]] = lambda full: {}
+    options: Callable[[Any], Mapping[str, Any]] = lambda full: {}
     """Values of our config that neither the family nor :data:`SIZES` says, from the configuration of transformers."""
+    is_chat: bool = False
+    """Whether captions answer a question after the image, in a chat template."""
+
+    @property
+    def format(self) -> str:
+        """Name of the importer's format."""
+        return self.family.replace("_", "-")
 
 
 _PROJECTIONS = ("query", "key", "value")
@@ -102,6 +109,12 @@ _GPT2_PARTS: dict[str, str | Part] = {
     "cross_attention.value": Part("crossattention.c_attn", 1, 2),
     "cross_attention.output": Part("crossattention.c_proj"), "cross_norm": "ln_cross_attn",
     "inner": Part("mlp.c_fc"), "outer": Part("mlp.c_proj"), "feed_forward_norm": "ln_2",
+}  # fmt: skip
+
+_LLAMA_PARTS = {
+    **{f"self_attention.{name}": f"self_attn.{name[0]}_proj" for name in _PROJECTIONS},
+    "self_attention.output": "self_attn.o_proj", "self_norm": "input_layernorm", "gate": "mlp.gate_proj",
+    "inner": "mlp.up_proj", "outer": "mlp.down_proj", "feed_forward_norm": "post_attention_layernorm",
 }  # fmt: skip
 
 
@@ -137,17 +150,25 @@ NAMES: Mapping[str, Names] = {
             "token_projection": "enc_to_dec_proj",
         },
     ),
+    "llama": Names(
+        "model.text_model.embed_tokens", "lm_head", (), "model.text_model.layers.#", _LLAMA_PARTS,
+        {
+            "final_norm": "model.text_model.norm",
+            "token_projection": "model.connector.modality_projection.proj",
+        },
+    ),
 }  # fmt: skip
 """By the decoder's ``model_type``."""
 SIZES = {
     "d_model": ("hidden_size",),
     "heads": ("num_attention_heads",),
+    "key_value_heads": ("num_key_value_heads",),
     "layers": ("num_hidden_layers",),
     "max_length": ("max_position_embeddings",),
     "d_ff": ("intermediate_size", "n_inner"),
     "dropout": ("hidden_dropout_prob", "resid_pdrop"),
     "activation": ("hidden_act", "activation_function"),
-    "epsilon": ("layer_norm_eps", "layer_norm_epsilon"),
+    "epsilon": ("layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps"),
 }
 """Names in a decoder's configuration, by ours; the first that it has."""
 
@@ -161,6 +182,31 @@ def _vision_encoder_decoder_options(full: Any) -> dict[str, Any]:
     }
 
 
+def _smolvlm_options(full: Any) -> dict[str, Any]:
+    text = full.text_config
+    rotary = text.rope_parameters
+    expected = {
+        "head_dim": text.hidden_size // text.num_attention_heads, "mlp_bias": text.attention_bias,
+    }  # fmt: skip
+    _check_options(text, expected)
+    if rotary.get("rope_type", "default") != "default":
+        raise ImportCheckpointError(
+            f"config.json: the rotary positions are {rotary['rope_type']}; those that are not scaled can be imported"
+        )
+    return {"rotary_base": float(rotary["rope_theta"]), "bias": text.attention_bias, "dropout": 0.0}
+
+
+def _smolvlm(model_type: str) -> Architecture:
+    return Architecture(
+        model_type, "smolvlm", "model.vision_model.", lambda full: full.text_config, _smolvlm_options, is_chat=True
+    )
+
+
+_TOO_LARGE = {
+    "Blip2ForConditionalGeneration": "a Q-Former and OPT or T5 behind it: 3.7 billion parameters and more, 15 GB",
+    "PaliGemmaForConditionalGeneration": "Gemma's decoder and 257,000 words: 3 billion parameters, 12 GB",
+}
+"""What known architectures need that no robot's processor has, by their names."""
 ARCHITECTURES = {
     "GitForCausalLM": Architecture(
         "git", "git", "git.image_encoder.", lambda full: full,
@@ -171,12 +217,18 @@ ARCHITECTURES = {
         "vision-encoder-decoder", "vision_encoder_decoder", "encoder.", lambda full: full.decoder,
         _vision_encoder_decoder_options,
     ),
+    "Idefics3ForConditionalGeneration": _smolvlm("idefics3"),
+    "SmolVLMForConditionalGeneration": _smolvlm("smolvlm"),
 }  # fmt: skip
 """The architectures by the names of config.json."""
 
 
 def read_text_decoder(
-    config: Mapping[str, Any], state: Mapping[str, Tensor], order: Sequence[int] | Tensor, prompt: Sequence[int] = ()
+    config: Mapping[str, Any],
+    state: Mapping[str, Tensor],
+    order: Sequence[int] | Tensor,
+    prompt: Sequence[int] = (),
+    before_image: Sequence[int] = (),
 ) -> TextDecoder:
     """Build the captioner of a published model and load the published values.
 
@@ -186,6 +238,7 @@ def read_text_decoder(
         order: published id of each word of our vocabulary, which begins with padding, begin, end and unknown; an id
             may stand for several of them.
         prompt: our ids of the words before every caption, the begin token first; empty: the begin token alone.
+        before_image: our ids of the words before the image.
 
     Raises:
         ImportCheckpointError: the architecture is unknown or differs from the published one in what it computes, or a
@@ -196,19 +249,21 @@ def read_text_decoder(
     rows = torch.as_tensor(order)
     if int(rows.max()) >= text.vocab_size:
         raise ImportCheckpointError(f"the vocabulary has the id {int(rows.max())}, config.json {text.vocab_size} words")
-    words, projection = _word_tables(state, names, text.tie_word_embeddings)
+    words, projection = _word_tables(state, names, (full if architecture.is_chat else text).tie_word_embeddings)
     vision = full.encoder if architecture.family == "vision_encoder_decoder" else full.vision_config
     options = {
         "d_ff": 4 * text.hidden_size,  # GPT-2's, where it names none
         **{ours: value for ours, keys in SIZES.items() if (value := _first(text, keys)) is not None},
         "tied": projection is None,
         "prompt": list(prompt),
+        "before_image": list(before_image),
         **architecture.options(full),
     }
     family = FAMILIES[architecture.family]
     try:
         with torch.device("meta"):  # its weights are the published tensors
-            captioner = family(family.Config(len(rows), vision.hidden_size, **options)).eval()
+            width = vision.hidden_size * getattr(full, "scale_factor", 1) ** 2
+            captioner = family(family.Config(len(rows), width, **options)).eval()
     except ValueError as error:
         raise ImportCheckpointError(f"config.json: {error}") from None
     tables = {"word_projection.weight": projection or words, "word_embedding.weight": words}
@@ -289,22 +344,41 @@ def _configurations(config: Mapping[str, Any]) -> tuple[Any, Any]:
     """Read config.json as transformers does, which fills in what the file leaves out; return it and its decoder's."""
     from transformers import AutoConfig  # imported here: it takes seconds
 
+    architecture = architecture_of(config)
+    full = AutoConfig.for_model(**{**config, "model_type": architecture.model_type})
+    text = architecture.text_config(full)
+    if text.model_type not in NAMES or (architecture.is_chat and text.model_type != "llama"):
+        known = "llama" if architecture.is_chat else "gpt2 and bert"
+        raise ImportCheckpointError(f"config.json: the decoder is {text.model_type}; known are {known}")
+    _check_options(text, _EXPECTED)
+    return full, text
+
+
+def architecture_of(config: Mapping[str, Any]) -> Architecture:
+    """Return the architecture that a config.json names.
+
+    Raises:
+        ImportCheckpointError: it is unknown, or needs what is not here.
+    """
     named = (config.get("architectures") or ["none"])[0]
+    if named in _TOO_LARGE:
+        raise ImportCheckpointError(
+            f"config.json: the architecture is {named}, which needs {_TOO_LARGE[named]}; take smolvlm or blip"
+        )
     if named not in ARCHITECTURES:
         raise ImportCheckpointError(
             f"config.json: the architecture is {named}; known are {', '.join(ARCHITECTURES)}. Another captioner needs "
             "a family of its own, see docs/families.md"
         )
-    full = AutoConfig.for_model(**{**config, "model_type": ARCHITECTURES[named].model_type})
-    text = ARCHITECTURES[named].text_config(full)
-    if text.model_type not in NAMES:
-        raise ImportCheckpointError(f"config.json: the decoder is {text.model_type}; known are gpt2 and bert")
-    for option, expected in _EXPECTED.items():
-        if getattr(text, option, expected) != expected:
+    return ARCHITECTURES[named]
+
+
+def _check_options(text: Any, expected: Mapping[str, Any]) -> None:
+    for option, value in expected.items():
+        if getattr(text, option, value) != value:
             raise ImportCheckpointError(
-                f"config.json: {option} is {getattr(text, option)}; decoders with {expected} alone can be imported"
+                f"config.json: {option} is {getattr(text, option)}; decoders with {value} alone can be imported"
             )
-    return full, text
 
 
 _EXPECTED = {

@@ -1,4 +1,4 @@
-"""GIT, BLIP and vision-encoder-decoder models in the folders of transformers, as trained captioners of ours.
+"""Published captioners in the folders of transformers, as trained captioners of ours.
 
 The words become a table of pieces (:mod:`export.import_checkpoint.tokenizer_files`), the decoder a captioner
 (:mod:`export.import_checkpoint.text_decoders`), the vision model a backbone (:mod:`training.vision`), and the settings
@@ -24,13 +24,14 @@ from export.import_checkpoint.model_folder import (
 )
 from export.import_checkpoint.published import ImportCheckpointError
 from export.import_checkpoint.text_decoders import (
-    ARCHITECTURES,
+    architecture_of,
     read_text_decoder,
     special_ids,
     vocabulary_size,
 )
 from export.import_checkpoint.tokenizer_files import PublishedWords, published_words, read_tokenizer
 from smart_caption_ros.captioning.search import Search
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import BackboneError
 from training.models.captioner import Captioner
@@ -47,13 +48,17 @@ class PublishedSearch:
     """With the begin token and the prompt."""
     min_length: int = 0
     length_penalty: float = 1.0
+    max_new_tokens: int | None = None
+    """In place of ``max_length``."""
     prompt: str = ""
+    """Words before a caption, or the question of a chat."""
 
 
 PUBLISHED: Mapping[str, PublishedSearch] = {
     "git": PublishedSearch(4, 20, length_penalty=0.6),  # GIT, Sec. 3
     "blip": PublishedSearch(3, 20, 5, prompt="a picture of"),  # configs/caption_coco.yaml of BLIP's code
     "vision-encoder-decoder": PublishedSearch(4, 16),  # the model card of vit-gpt2-image-captioning
+    "smolvlm": PublishedSearch(1, 0, max_new_tokens=40, prompt="Describe the image in one sentence."),
 }
 """By the name of the format, where generation_config.json does not say otherwise."""
 _LEFT_OUT = ("repetition_penalty", "num_beam_groups", "do_sample")
@@ -83,6 +88,8 @@ class SearchChoices:
     max_words: int | None = None
     """Longest caption in pieces, without the prompt, end token included."""
     prompt: str | None = None
+    first_sentence: bool = False
+    """Whether a caption ends with its first sentence."""
 
 
 def read_transformers_model(
@@ -91,7 +98,7 @@ def read_transformers_model(
     """Read a model of a format in :data:`PUBLISHED`.
 
     Args:
-        format_name: git, blip or vision-encoder-decoder.
+        format_name: key of :data:`PUBLISHED`.
         source: folder, or id in the local cache of the Hugging Face hub.
         name: of the model; None: the last part of ``source``.
         choices: of the user.
@@ -109,30 +116,34 @@ def read_transformers_model(
     frame = special_ids(config, generation)
     words = published_words(read_tokenizer(folder), vocabulary_size(config), *frame)
     published = PUBLISHED[format_name]
-    prompt = _prompt(folder, words, published.prompt if choices.prompt is None else choices.prompt)
-    made = read_text_decoder(config, state, words.order, prompt)
+    text, before_image = published.prompt if choices.prompt is None else choices.prompt, list[int]()
+    if architecture_of(config).is_chat:
+        before_image, prompt = _chat(folder, words, text, config["image_token_id"])
+    else:
+        prompt = _prompt(folder, words, text)
+    made = read_text_decoder(config, state, words.order, prompt, before_image)
     try:
         backbone = load_transformers(str(folder.resolve()), data_folder() / "backbones")
     except BackboneError as error:
         raise ImportCheckpointError(str(error)) from None
-    search = _search(published, generation, max(len(prompt), 1), made.captioner, made.forbidden)
+    before = len(before_image) + max(len(prompt), 1) + (backbone.spec.tokens if before_image else 0)
+    search = _search(published, generation, before, made.captioner, made.forbidden, choices.beam_size)
     trained = TrainedCaptioner(
         made.family, made.captioner, backbone, words.vocabulary, _record(name or Path(source).name, made), search
     )
-    trained.change_search(beam_size=choices.beam_size, max_words=choices.max_words)
+    trained.change_search(
+        max_words=choices.max_words, end_words=_sentence_ends(words.vocabulary) if choices.first_sentence else None
+    )
     return trained
 
 
 def _check_architecture(folder: Path, config: Mapping[str, Any], format_name: str) -> None:
-    named = (config.get("architectures") or ["none"])[0]
-    known = {architecture.model_type: name for name, architecture in ARCHITECTURES.items()}
-    if named not in ARCHITECTURES:
-        raise ImportCheckpointError(
-            f"{folder}: config.json says the architecture {named}, which is no captioner that is known here; known are "
-            f"{', '.join(ARCHITECTURES)}. Another one needs a family of its own, see docs/families.md"
-        )
-    if named != known[format_name]:
-        right = ARCHITECTURES[named].model_type
+    try:
+        right = architecture_of(config).format
+    except ImportCheckpointError as error:
+        raise ImportCheckpointError(f"{folder}: {error}") from None
+    if right != format_name:
+        named = config["architectures"][0]
         raise ImportCheckpointError(f"{folder} holds a {named}; import it as {right}, not as {format_name}")
 
 
@@ -165,6 +176,35 @@ def _prompt(folder: Path, words: PublishedWords, text: str) -> list[int]:
     return [words.vocabulary.begin_id, *words.encode(pieces)]
 
 
+def _chat(folder: Path, words: PublishedWords, question: str, image: int) -> tuple[list[int], list[int]]:
+    """Return our ids of the words before the image of a chat, and of those after it, which a caption answers.
+
+    Raises:
+        ImportCheckpointError: the folder has no chat template, or one without a place for an image.
+    """
+    from jinja2 import TemplateError
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    given = read_settings(folder, "chat_template.json").get("chat_template") or tokenizer.chat_template
+    if not given:
+        raise ImportCheckpointError(f"{folder} has no chat template; copy chat_template.json beside config.json")
+    content = [{"type": "image"}, {"type": "text", "text": question.strip()}]
+    try:
+        text = tokenizer.apply_chat_template(
+            [{"role": "user", "content": content}], chat_template=given, tokenize=False, add_generation_prompt=True
+        )
+    except (TemplateError, ValueError) as error:
+        raise ImportCheckpointError(f"{folder}: its chat template fails ({error}); copy it again") from None
+    # One frame, without tiles, as the processor of Idefics3 writes it.
+    ids = tokenizer.encode(
+        text.replace("<image>", "<fake_token_around_image><global-img><image><fake_token_around_image>")
+    )
+    if ids.count(image) != 1:
+        raise ImportCheckpointError(f"{folder}: its chat template has {ids.count(image)} places for an image, not one")
+    return words.encode(ids[: ids.index(image)]), words.encode(ids[ids.index(image) + 1 :])
+
+
 def _generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     """Read the settings of ``generate`` that the search follows.
 
@@ -194,27 +234,39 @@ def _search(
     before: int,
     captioner: Captioner,
     forbidden: tuple[int, ...],
+    beams: int | None,
 ) -> Search:
-    """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt."""
+    """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt; with
+    ``beams`` in place of the published.
+    """
     found = {key: generation.get(key, value) for key, value in asdict(published).items() if key != "prompt"}
     if generation.get("early_stopping") == "never" and found["length_penalty"] > 0:
         print(f"note: {GENERATION} has early_stopping never, which the search of a bundle lacks; it is taken as false")
-    longest = generation.get("max_new_tokens", found["max_length"] - before)
+    by_length = "max_length" in generation and "max_new_tokens" not in generation
+    longest = found["max_length"] - before if by_length or not found["max_new_tokens"] else found["max_new_tokens"]
     if captioner.max_words is not None:
         longest = min(longest, captioner.max_words)
     shortest = generation.get("min_new_tokens", found["min_length"] - before)
+    beams = beams or int(found["num_beams"])
+    greedy = beams == 1
     try:
         return Search(
-            beam_size=int(found["num_beams"]),
+            beam_size=beams,
             max_words=int(longest),
             forbidden=forbidden,
             min_words=max(1, int(shortest) + 1),
-            length_penalty=float(found["length_penalty"]),
+            length_penalty=0.0 if greedy else float(found["length_penalty"]),
             no_repeat_ngram=int(generation.get("no_repeat_ngram_size", 0)),
-            finished="apart_until_k" if generation.get("early_stopping") is True else "apart",
+            finished="in_beams" if greedy else "apart_until_k" if generation.get("early_stopping") is True else "apart",
         )
     except (TypeError, ValueError) as error:
         raise ImportCheckpointError(f"{GENERATION}: {error}") from None
+
+
+def _sentence_ends(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Return the ids of the marks that end sentences."""
+    marks = (["."], ["!"], ["?"])
+    return tuple(index for index in range(len(SPECIAL), len(vocabulary)) if vocabulary.decode([index]) in marks)
 
 
 def _record(name: str, made: Any) -> dict[str, Any]:

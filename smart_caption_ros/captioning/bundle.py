@@ -246,7 +246,10 @@ def _read_preprocessing(read: "_Reader") -> Preprocessing:
     if "shorter_side" in read.manifest["preprocessing"]:
         longest = max(width, height)
         shorter = read.value("preprocessing.shorter_side", int, f"at least {longest}", lambda side: side >= longest)
-    return Preprocessing(width, height, interpolation, shorter)
+    first = None
+    if "longer_side_first" in read.manifest["preprocessing"]:
+        first = read.integer("preprocessing.longer_side_first")
+    return Preprocessing(width, height, interpolation, shorter, first)
 
 
 def _read_vocabulary(read: "_Reader") -> Vocabulary:

@@ -380,7 +380,7 @@ class Captioner:
         """Return the captions of the lower beams (k - 1, T) that have ended, without repetitions and the best one."""
         alternatives: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
         for beam, score in zip(beams, scores, strict=True):
-            if self.bundle.vocabulary.end_id in beam or len(beam) == self.bundle.search.max_words:
+            if np.isin(beam, self.bundle.search.ends).any() or len(beam) == self.bundle.search.max_words:
                 text = self.bundle.vocabulary.sentence(beam.tolist())
                 alternatives.setdefault(text, Alternative(text, float(score)))
         alternatives.pop(best, None)

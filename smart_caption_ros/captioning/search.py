@@ -48,6 +48,8 @@ class Search:
     length and in repeated n-grams, and are no part of a caption."""
     forced_end: bool = False
     """Whether ``generate`` is forced to end: a caption of ``max_words`` words counts as ended, one word longer."""
+    end_words: tuple[int, ...] = ()
+    """Ids that end a caption beside the end token, and stay in it, such as a full stop."""
 
     def __post_init__(self) -> None:
         for name, least in (("beam_size", 1), ("max_words", 1), ("min_words", 1), ("no_repeat_ngram", 0)):
@@ -86,3 +88,8 @@ class Search:
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Ids of the words after which a caption has ended."""
+        return Vocabulary.end_id, *self.end_words

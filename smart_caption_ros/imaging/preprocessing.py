@@ -5,7 +5,7 @@ Pillow's, with antialiasing, as the image processors of published models compute
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ class Preprocessing:
     shorter_side: int | None = None
     """The frame keeps its aspect ratio, its shorter side gets so many pixels, and its centre is cut out; at least the
     larger of width and height. None: the whole frame is squashed to width x height."""
+    longer_side_first: int | None = None
+    """The frame keeps its aspect ratio and its longer side gets so many pixels before it is squashed, as SmolVLM's
+    frames are; None: it is squashed at once."""
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
@@ -52,10 +55,12 @@ class Preprocessing:
         shorter = self.shorter_side
         if shorter is not None:
             shorter = math.ceil(shorter * max(width, height) / max(self.size))
-        return Preprocessing(width, height, self.interpolation, shorter)
+        return replace(self, width=width, height=height, shorter_side=shorter)
 
     def apply(self, image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Resize and crop a frame, (H, W, 3) uint8, to (height, width, 3)."""
+        if self.longer_side_first is not None:
+            image_bgr = self._resize(image_bgr, self._first_size(*image_bgr.shape[1::-1]))
         if self.shorter_side is None:
             return self._resize(image_bgr, self.size)
         size, left, top = self._placed(image_bgr.shape[1], image_bgr.shape[0])
@@ -78,6 +83,13 @@ class Preprocessing:
         # Whole-number division as in the published processors, so that the crop is theirs to the pixel.
         size = width * self.shorter_side // shorter, height * self.shorter_side // shorter
         return size, (size[0] - self.width) // 2, (size[1] - self.height) // 2
+
+    def _first_size(self, width: int, height: int) -> tuple[int, int]:
+        """Return the size of a frame whose longer side has ``longer_side_first`` pixels, the other an even number."""
+        longer, ratio = self.longer_side_first or 0, width / height
+        other = max(1, int(longer / ratio if ratio >= 1 else longer * ratio))
+        other += other % 2
+        return (longer, other) if ratio >= 1 else (other, longer)
 
     def _resize(self, image_bgr: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
         if self.interpolation == AREA or image_bgr.shape[1::-1] == size:

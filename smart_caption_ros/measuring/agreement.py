@@ -136,7 +136,7 @@ class _Reference:
     def _best(self, beams: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the words of the best caption up to its end token, and their log probabilities."""
         words = beams["words"][0, 0]
-        ended = np.flatnonzero(words == self._bundle.vocabulary.end_id)
+        ended = np.flatnonzero(np.isin(words, self._bundle.search.ends))
         length = int(ended[0]) + 1 if ended.size else len(words)
         return words[:length], beams["log_probabilities"][0, 0, :length]
 

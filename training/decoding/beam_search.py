@@ -5,6 +5,7 @@ training and evaluation measure.
 """
 
 import copy
+import functools
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -120,8 +121,13 @@ class Finished(NamedTuple):
         )
 
 
+def is_end(words: Tensor, search: Search) -> Tensor:
+    """Return which words end a caption, bool."""
+    return functools.reduce(torch.logical_or, (words == end for end in search.ends))
+
+
 def select_continuations(
-    logits: Tensor, scores: Tensor, ended: Tensor, ranked: Tensor | None = None, spare: int = 0
+    logits: Tensor, scores: Tensor, ended: Tensor, search: Search, ranked: Tensor | None = None
 ) -> Continuations:
     """Select the k best of all k * V continuations of each image.
 
@@ -131,13 +137,17 @@ def select_continuations(
         logits: (B, k, V) float32, next-word logits of every beam.
         scores: (B, k) float32, scores of the beams, best first.
         ended: (B, k) bool, True where the beam has its end token.
+        search: its settings ``finished`` and ``end_words``.
         ranked: (B, k, V) float32, logits and biases by which words are chosen, where they differ from ``logits``.
-        spare: how many continuations are selected beyond k; at most k.
+
+    Returns:
+        The k best; where hypotheses end apart, as many more as can end.
     """
     beam_size = logits.shape[1]
-    of_beam = min(beam_size + (spare > 0), logits.shape[-1])
+    ending = 0 if search.finished == "in_beams" else len(search.ends)
+    of_beam, spare = min(beam_size + ending, logits.shape[-1]), ending * beam_size
     # The k best of an image are among the k best of each beam, which avoids a sort over k * V. Spare ones are wanted in
-    # place of those that end, of which each beam has one.
+    # place of those that end, of which each beam has one for each word that ends captions.
     best, words = (logits if ranked is None else ranked).topk(of_beam, dim=-1)
     own = best if ranked is None else logits.gather(-1, words)
     largest = best[..., :1] if ranked is None else logits.amax(dim=-1, keepdim=True)
@@ -153,27 +163,27 @@ def select_continuations(
     parents = torch.arange(beam_size, device=logits.device).repeat_interleave(of_beam)[choice]
     words = words.flatten(1).gather(1, choice)
     chosen = log_probabilities.flatten(1).gather(1, choice)
-    return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | (words == Vocabulary.end_id))
+    return Continuations(words, parents, chosen, totals, ended.gather(1, parents) | is_end(words, search))
 
 
-def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, min_words: int) -> Tensor | None:
-    """Return by what words are chosen: logits and biases, without the end token in captions that are too short.
+def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, search: Search) -> Tensor | None:
+    """Return by what words are chosen: logits and biases, without what ends captions in those that are too short.
 
     Args:
         logits: (B, k, V) float32.
         bias: (B, k, V) float32; None for none.
         position: number of words before, () int64.
-        min_words: shortest caption, end token included.
+        search: its settings ``min_words`` and ``end_words``.
 
     Returns:
         (B, k, V) float32; None where words are chosen by the logits.
     """
     if bias is not None:
         logits = logits + bias
-    if min_words == 1:
+    if search.min_words == 1:
         return None if bias is None else logits
-    end = torch.arange(logits.shape[-1], device=logits.device) == Vocabulary.end_id
-    return torch.where(end & (position < min_words - 1), EXCLUDED, logits)
+    end = is_end(torch.arange(logits.shape[-1], device=logits.device), search)
+    return torch.where(end & (position < search.min_words - 1), EXCLUDED, logits)
 
 
 def repeated_ngrams(said: Tensor, size: int, vocabulary_size: int) -> Tensor:
@@ -208,10 +218,10 @@ def nothing_said(search: Search, vocabulary_size: int, device: torch.device | st
 def set_aside(
     found: Continuations, finished: Finished, past: Tensor, position: Tensor | int, search: Search
 ) -> tuple[Continuations, Finished]:
-    """Move the hypotheses that end among the k best of 2 k continuations out of the beams, as transformers does.
+    """Move the hypotheses that end among the k best continuations out of the beams, as transformers does.
 
     Args:
-        found: the 2 k best continuations of each image.
+        found: the k best continuations of each image, and the spare ones.
         finished: what has ended before.
         past: (B, k, S) bool, which slots each beam descends from, with those of this step.
         position: number of words before, () int64.
@@ -489,9 +499,8 @@ class _Search:
         if self._said is not None:
             repeated = repeated_ngrams(self._said, settings.no_repeat_ngram, logits.shape[-1])
             bias = repeated if bias is None else bias + repeated
-        ranked = ranked_logits(logits, bias, position, settings.min_words)
-        spare = 0 if self._finished is None else settings.beam_size
-        found = select_continuations(logits, self._scores, self.ended, ranked, spare)
+        ranked = ranked_logits(logits, bias, position, settings)
+        found = select_continuations(logits, self._scores, self.ended, settings, ranked)
         past = torch.cat([self._past, self._own], dim=2)
         if self._finished is not None:
             found, self._finished = set_aside(found, self._finished, past, position, settings)

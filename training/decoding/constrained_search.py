@@ -13,7 +13,7 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
-from training.decoding.beam_search import excluded_words
+from training.decoding.beam_search import excluded_words, is_end
 from training.decoding.constraints import MOST_CONSTRAINTS
 from training.models.captioner import Captioner, Visual, reorder_rows
 
@@ -81,7 +81,7 @@ def constrained_beam_search(
         gained = gained.gather(2, last[..., None])
         words = torch.cat([words.gather(1, parents[..., None].expand_as(words)), last[..., None]], dim=2)
         chosen = torch.cat([chosen.gather(1, parents[..., None].expand_as(chosen)), gained], dim=2)
-        ended = ended.gather(1, parents) | (last == Vocabulary.end_id)
+        ended = ended.gather(1, parents) | is_end(last, settings)
         past = torch.cat([past, own], dim=2)
         past = past.gather(1, parents[..., None].expand_as(past))
         state = reorder_rows(step.state, parents)

@@ -4,7 +4,7 @@ from training.models.captioner import Captioner
 from training.models.m2 import M2
 from training.models.object_relation import ObjectRelation
 from training.models.pma_net import PmaNet
-from training.models.published_decoders import Blip, Git, VisionEncoderDecoder
+from training.models.published_decoders import Blip, Git, SmolVlm, VisionEncoderDecoder
 from training.models.smart import Smart
 from training.models.transformer import Transformer
 from training.models.up_down import UpDown
@@ -23,4 +23,5 @@ SINGLE_FAMILIES: dict[str, type[Captioner]] = {
     "git": Git,
     "blip": Blip,
     "vision_encoder_decoder": VisionEncoderDecoder,
+    "smolvlm": SmolVlm,
 }

@@ -47,3 +47,37 @@ class VisionEncoderDecoder(TextDecoder):
     """The decoder of a vision-encoder-decoder model: GPT-2 with cross-attention (Radford et al., 2019), or BERT's."""
 
     Config = VisionEncoderDecoderConfig
+
+
+@dataclass(frozen=True)
+class SmolVlmConfig(TextDecoderConfig):
+    d_model: int = 576
+    heads: int = 9
+    key_value_heads: int | None = 3
+    d_ff: int = 1536
+    layers: int = 30
+    dropout: float = 0.0
+    activation: str = "silu"
+    gated: bool = True
+    bias: bool = False
+    norm: str = "rms"
+    epsilon: float = 1e-5
+    norm_first: bool = True
+    embedding_norm: bool = False
+    transform: bool = False
+    word_bias: bool = False
+    tied: bool = False
+    max_length: int = 8192
+    rotary_base: float = 1e5
+    image: str = "prefix"
+    causal_image: bool = True
+    project_tokens: bool = True
+
+
+class SmolVlm(TextDecoder):
+    """SmolVLM (Marafioti et al., 2025), Idefics3 in transformers: Llama's decoder.
+
+    Words, the visual tokens and a question are one causal sequence, which a caption continues.
+    """
+
+    Config = SmolVlmConfig

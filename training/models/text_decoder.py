@@ -302,7 +302,9 @@ class TextDecoder(Captioner):
     def __init__(self, config: TextDecoderConfig) -> None:
         super().__init__(config)
         d = config.d_model
-        self.token_projection: nn.Module = nn.Linear(config.token_width, d) if config.project_tokens else nn.Identity()
+        self.token_projection: nn.Module = (
+            nn.Linear(config.token_width, d, bias=config.bias) if config.project_tokens else nn.Identity()
+        )
         if config.token_epsilon:
             self.token_projection = nn.Sequential(self.token_projection, nn.LayerNorm(d, eps=config.token_epsilon))
         # A parameter of two modules would be stored twice, or refused by safetensors.

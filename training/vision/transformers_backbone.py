@@ -50,8 +50,11 @@ TOWERS: Mapping[str, _Tower] = {
     "vit": _Tower("ViTModel", 1, {"add_pooling_layer": False}, takes_rectangles=True),
 }
 """By ``model_type`` of the tower's config."""
+_ALIKE = {"idefics3_vision": "siglip_vision_model", "smolvlm_vision": "siglip_vision_model"}
+"""Towers that compute what another one computes, for whole frames."""
 _PREFIXES = {
-    "blip": "vision_model", "florence2": "model", "git": "git.image_encoder", "vision-encoder-decoder": "encoder",
+    "blip": "vision_model", "florence2": "model", "git": "git.image_encoder", "idefics3": "model.vision_model",
+    "smolvlm": "model.vision_model", "vision-encoder-decoder": "encoder",
 }  # fmt: skip
 """Before the names of the tower's weights in files of models that contain it, by ``model_type``, where transformers
 does not know them by itself."""
@@ -61,6 +64,8 @@ _FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 _SWITCHES = ("do_center_crop", "do_convert_rgb", "do_normalize", "do_rescale", "do_resize")
 """Switches of an image processor that are followed."""
+_OF_TILES = ("do_image_splitting", "do_pad")
+"""Those that only matter where a frame is split into tiles: it is not, the network sees the whole frame once."""
 
 
 class TransformersBackbone(Backbone):
@@ -76,14 +81,17 @@ class TransformersBackbone(Backbone):
         preprocessing: Mapping[str, Any],
         mean: tuple[float, float, float],
         std: tuple[float, float, float],
+        shuffle: int = 1,
     ) -> None:
         """
         Args:
             config: of the tower, as in config.json.
             preprocessing: fields of :class:`Preprocessing`; the tower's image size becomes that of the frames.
             mean, std: as in :class:`BackboneSpec`.
+            shuffle: rows and columns of patches that are joined to one token, as wide as all of them (Idefics3).
         """
         super().__init__()
+        self._shuffle = shuffle
         self._preprocessing = Preprocessing(**preprocessing)
         self._mean, self._std = (*mean,), (*std,)
         self._config = dict(config)
@@ -97,7 +105,8 @@ class TransformersBackbone(Backbone):
         patch, tower = _patch_size(config), TOWERS[config.model_type]
         return BackboneSpec(
             preprocessing=frames, mean=self._mean, std=self._std,
-            rows=frames.height // patch, columns=frames.width // patch, token_width=int(getattr(config, tower.width)),
+            rows=frames.height // patch // self._shuffle, columns=frames.width // patch // self._shuffle,
+            token_width=int(getattr(config, tower.width)) * self._shuffle**2,
             before=tower.before + int(getattr(config, "num_register_tokens", 0)),
         )  # fmt: skip
 
@@ -105,15 +114,16 @@ class TransformersBackbone(Backbone):
     def options(self) -> dict[str, Any]:
         return {
             "config": self._config, "preprocessing": asdict(self._preprocessing),
-            "mean": [*self._mean], "std": [*self._std],
+            "mean": [*self._mean], "std": [*self._std], "shuffle": self._shuffle,
         }  # fmt: skip
 
     def set_image_size(self, width: int, height: int) -> None:
         frames, patch = self._preprocessing, _patch_size(self.network.config)
+        cell = patch * self._shuffle
         if (width, height) == frames.size:
             return
-        if min(width, height) < patch or width % patch or height % patch:
-            raise ValueError(f"the size of frames must be a positive multiple of {patch}, not {width} x {height}")
+        if min(width, height) < cell or width % cell or height % cell:
+            raise ValueError(f"the size of frames must be a positive multiple of {cell}, not {width} x {height}")
         if max(width, height) > patch * getattr(self.network.config, "max_position_embeddings", math.inf):
             raise ValueError(f"the model has no positions for frames of {width} x {height}")
         if width != height and not TOWERS[self._config["model_type"]].takes_rectangles:
@@ -126,7 +136,12 @@ class TransformersBackbone(Backbone):
         self.network.load_state_dict(_with_positions(weights, self.network, (frames.size, patch), (width, height)))
 
     def features(self, image_bgr: Tensor) -> ImageFeatures:
-        return ImageFeatures(self.network(self.normalise(image_bgr)).last_hidden_state)
+        tokens = self.network(self.normalise(image_bgr)).last_hidden_state
+        if self._shuffle == 1:
+            return ImageFeatures(tokens)
+        rows, columns = self.spec.rows, self.spec.columns
+        cells = tokens.unflatten(1, (rows, self._shuffle, columns, self._shuffle)).transpose(2, 3)
+        return ImageFeatures(cells.flatten(3).flatten(1, 2))
 
 
 def load_transformers(name: str, data: Path) -> TransformersBackbone:
@@ -152,6 +167,11 @@ def load_transformers(name: str, data: Path) -> TransformersBackbone:
         except (OSError, ValueError) as error:
             raise BackboneError(_reading_failed(where, bool(folders), error)) from None
         config = getattr(whole, "vision_config", None) or getattr(whole, "encoder", None) or whole
+        own_kind = config.model_type
+        if own_kind in _ALIKE:
+            config = transformers.AutoConfig.for_model(
+                _ALIKE[own_kind], **{key: value for key, value in config.to_dict().items() if key != "model_type"}
+            )
         if config.model_type not in TOWERS:
             raise BackboneError(
                 f"{where}: model_type {config.model_type!r} is no vision tower that is known here; known are "
@@ -165,16 +185,18 @@ def load_transformers(name: str, data: Path) -> TransformersBackbone:
     if missing := sorted(info["missing_keys"]):
         raise BackboneError(f"{where}: the weights lack {missing[0]}, which a {config.model_type} has")
     preprocessing, mean, std = _read_processor(processor, where)
-    patch = _patch_size(config)
-    if preprocessing.width % patch or preprocessing.height % patch:
-        raise BackboneError(f"{where}: frames of {preprocessing.size} pixels are not whole patches of {patch}")
-    backbone = TransformersBackbone(json.loads(config.to_json_string()), asdict(preprocessing), mean, std)
+    patch, shuffle = _patch_size(config), int(getattr(whole, "scale_factor", 1)) if own_kind in _ALIKE else 1
+    if preprocessing.width % (cell := patch * shuffle) or preprocessing.height % cell:
+        raise BackboneError(f"{where}: frames of {preprocessing.size} pixels are not whole patches of {cell}")
+    backbone = TransformersBackbone(json.loads(config.to_json_string()), asdict(preprocessing), mean, std, shuffle)
     size = getattr(config, "image_size", 0)  # DaViT takes any
     size = size if isinstance(size, (list, tuple)) else (size, size)
-    published = ((int(size[1]), int(size[0])), patch)
-    backbone.network.load_state_dict(
-        _with_positions(network.state_dict(), backbone.network, published, preprocessing.size)
-    )
+    published, weights = ((int(size[1]), int(size[0])), patch), dict(network.state_dict())
+    if own_kind in _ALIKE:
+        (name,) = (name for name in weights if name.endswith("position_embedding.weight"))
+        weights[name] = _nearest_positions(weights[name], preprocessing.width // patch)
+        published = preprocessing.size, patch
+    backbone.network.load_state_dict(_with_positions(weights, backbone.network, published, preprocessing.size))
     return backbone.eval()
 
 
@@ -251,6 +273,9 @@ def _read_processor(
         BackboneError: the processor does something else as well or not what is needed, or another interpolation.
     """
     switches = {name: getattr(processor, name, None) for name in dir(processor) if name.startswith("do_")}
+    tile = dict(getattr(processor, "max_image_size", None) or {}).get("longest_edge")
+    if tile:
+        switches = {name: value for name, value in switches.items() if name not in _OF_TILES}
     if unknown := sorted(name for name, value in switches.items() if value and name not in _SWITCHES):
         raise BackboneError(f"{where}: preprocessor_config.json sets {unknown[0]}, which is not known here")
     if not switches.get("do_resize", True):
@@ -260,11 +285,14 @@ def _read_processor(
     is_cropped = bool(getattr(processor, "do_center_crop", False))
     if shorter and not is_cropped:
         shorter, size = None, {"width": shorter, "height": shorter}  # transformers would give frames of any shape
-    frame = crop if is_cropped else size
+    longest = size.get("longest_edge") if tile else None
+    frame = {"width": tile, "height": tile} if tile else crop if is_cropped else size
     interpolation = _FILTERS.get(int(processor.resample))
     if interpolation is None or not frame.get("width"):
         raise BackboneError(f"{where}: its image processor {type(processor).__name__} is not known here")
-    preprocessing = Preprocessing(int(frame["width"]), int(frame["height"]), interpolation, shorter or None)
+    preprocessing = Preprocessing(
+        int(frame["width"]), int(frame["height"]), interpolation, shorter or None, longest and int(longest)
+    )
     largest = 255 * (processor.rescale_factor if switches.get("do_rescale", True) else 1.0)
     normalises = switches.get("do_normalize", True)
     mean, std = (processor.image_mean, processor.image_std) if normalises else ((0.0,) * 3, (1.0,) * 3)
@@ -286,6 +314,14 @@ def _reading_failed(where: str, is_folder: bool, error: Exception) -> str:
         f"internet run `hf download {where.removeprefix('hf/')} --local-dir FOLDER`, copy the folder here, and name it "
         "hf/FOLDER"
     )
+
+
+def _nearest_positions(table: Tensor, count: int) -> Tensor:
+    """Return the embeddings that Idefics3 takes for count x count patches, rounding as it does."""
+    side = round(len(table) ** 0.5)
+    places = (torch.arange(count) * (1.0 / torch.tensor(count))).clamp(max=1 - 1e-6)
+    nearest = torch.bucketize(places, torch.arange(1 / side, 1.0, 1 / side), right=True)
+    return table[(nearest[:, None] * side + nearest).flatten()]
 
 
 def _with_positions(
