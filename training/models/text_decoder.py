@@ -169,31 +169,29 @@ class TextAttention(HeadProjections):
             rotation: of :func:`rotary`, for the queries; None for none.
 
         Returns:
-            (B, Q, d) and the attention weights over the keys of all sources, (B, H, Q, K).
+            (B, Q, d) and the attention weights over the keys of all sources, (B, H, Q, K), or (B, H_k, H / H_k, Q, K)
+            where heads share keys.
         """
-        queries = self._grouped(rotated(self.scaled_queries(x), rotation))
+        queries = rotated(self.scaled_queries(x), rotation)
+        if self.sharing > 1:  # a further axis: joined to that of the queries, shapes would depend on K
+            queries = queries.unflatten(1, (-1, self.sharing))
         scores = []
         for (keys, _), mask in sources:
-            score = self._ungrouped(queries @ keys.transpose(-2, -1))
-            scores.append(score if mask is None else score.masked_fill(~mask, MASKED_SCORE))
+            score = queries @ self._shared(keys).transpose(-2, -1)
+            scores.append(score if mask is None else score.masked_fill(~self._shared(mask), MASKED_SCORE))
         weights = (torch.cat(scores, dim=-1) if len(scores) > 1 else scores[0]).softmax(dim=-1)
         # The last part has no end: the number of words is not fixed in the graph of a step.
         ends = [*accumulate(keys.shape[2] for (keys, _), _ in sources[:-1]), None]
-        grouped = self._grouped(weights)
         parts = [
-            grouped[..., first:last].to(values.dtype) @ values
+            weights[..., first:last].to(values.dtype) @ self._shared(values)
             for first, last, ((_, values), _) in zip([0, *ends[:-1]], ends, sources, strict=True)
         ]
-        mixed = self._ungrouped(parts[0] if len(parts) == 1 else parts[0] + parts[1])
-        return self.output(self.join_heads(mixed)), weights
+        mixed = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return self.output(mixed.movedim(-2, 1).flatten(2)), weights
 
-    def _grouped(self, x: Tensor) -> Tensor:
-        """Put the queries that share keys behind each other: (B, H, Q, ...) -> (B, H_k, H / H_k * Q, ...)."""
-        return x if self.sharing == 1 else x.unflatten(1, (-1, self.sharing)).flatten(2, 3)
-
-    def _ungrouped(self, x: Tensor) -> Tensor:
-        """Undo :meth:`_grouped`."""
-        return x if self.sharing == 1 else x.unflatten(2, (self.sharing, -1)).flatten(1, 2)
+    def _shared(self, x: Tensor) -> Tensor:
+        """Add the axis of the heads that share keys to keys, values or a mask, (B, H_k or 1, ...) or (Q, K)."""
+        return x if self.sharing == 1 or x.ndim == 2 else x.unsqueeze(2)
 
 
 def rotary(positions: Tensor, width: int, base: float) -> Tensor:
@@ -262,8 +260,8 @@ class TextLayer(nn.Module):
             rotation: of :func:`rotary`, for ``x``; None where positions are learnt.
 
         Returns:
-            (B, Q, d); attention weights (B, H, Q, ...): of the cross-attention, else of the self-attention, the prefix
-            before the words; and the keys and values of the words before and of ``x``.
+            (B, Q, d); the weights of the cross-attention, else of the self-attention, the prefix before the words, as
+            :class:`TextAttention` returns them; and the keys and values of the words before and of ``x``.
         """
         inputs = converted_for_products(self._before(self.self_norm, x))
         own = self.self_attention.project_keys_values(inputs, rotation)
@@ -477,7 +475,7 @@ class TextDecoder(Captioner):
 
     def _image_shares(self, weights: Tensor, encoded: DecoderContext) -> Tensor:
         """Average the last layer's attention over heads: (B, H, Q, ...) -> (B, Q, N), 1 in sum over the tokens."""
-        shares = weights.mean(dim=1)
+        shares = weights.mean(dim=tuple(range(1, weights.ndim - 2)))
         if self.config.image == "prefix":
             first = len(self.config.before_image)
             shares = shares[..., first : encoded.prefix[-1].keys.shape[2] - len(self.prompt) + 1]
