@@ -34,6 +34,8 @@ from training.vision.torchvision_operators import declare_torchvision_operators
 
 ENGINE = "onnxruntime-cpu"
 BEAMS, WORDS = 5, 20
+QUESTION = "Describe it."
+"""Of chat models; its letters are tokens here: about as many as those of a sentence in a trained model."""
 PRECISIONS = ("float32", "int8")
 _LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 
@@ -54,6 +56,7 @@ class Published:
     """Class of its image processor."""
     frame: int
     """Width and height of its frames."""
+    beams: int = BEAMS
 
 
 def _git(**vision: Any) -> Any:
@@ -77,12 +80,27 @@ def _vit_gpt2() -> Any:
     return VisionEncoderDecoderModel(config=config)
 
 
+def _smolvlm(width: int, heads: int, layers: int) -> Any:
+    from transformers import Idefics3Config, Idefics3ForConditionalGeneration
+
+    text = {
+        "hidden_size": width, "intermediate_size": width * 8 // 3, "num_hidden_layers": layers,
+        "num_attention_heads": heads, "num_key_value_heads": heads // 3, "vocab_size": 49280, "rope_theta": 1e5,
+        "max_position_embeddings": 8192, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2,
+    }  # fmt: skip
+    vision = {"hidden_size": 768, "num_attention_heads": 12, "image_size": 512, "patch_size": 16}
+    config = Idefics3Config(text_config=text, vision_config=vision, scale_factor=4, image_token_id=4)
+    return Idefics3ForConditionalGeneration(config)
+
+
 MODELS: Mapping[str, Published] = {
     "git-base": Published("git", _git, "CLIPImageProcessor", 224),
     "git-large": Published("git", lambda: _git(**_LARGE, patch_size=14), "CLIPImageProcessor", 224),
     "blip-base": Published("blip", _blip, "BlipImageProcessor", 384),
     "blip-large": Published("blip", lambda: _blip(**_LARGE), "BlipImageProcessor", 384),
     "vit-gpt2": Published("vision-encoder-decoder", _vit_gpt2, "ViTImageProcessor", 224),
+    "smolvlm-256m": Published("smolvlm", lambda: _smolvlm(576, 9, 30), "Idefics3ImageProcessor", 512, beams=1),
+    "smolvlm-500m": Published("smolvlm", lambda: _smolvlm(960, 15, 32), "Idefics3ImageProcessor", 512, beams=1),
 }
 DEFAULT = ("git-base", "blip-base", "vit-gpt2")
 
@@ -177,7 +195,9 @@ def write_model(model: Published, folder: Path) -> None:
                 parameter.normal_(std=10.0)
                 parameter[frame.end] = -100.0
     made.save_pretrained(folder)
-    if model.format == "vision-encoder-decoder":
+    if model.format == "smolvlm":
+        _write_chat(folder, count)
+    elif model.format == "vision-encoder-decoder":
         pieces = {f"Ġw{index}": index for index in range(count)}
         pieces = {piece: index for piece, index in pieces.items() if index != frame.end} | {"<|endoftext|>": frame.end}
         (folder / "vocab.json").write_text(json.dumps(pieces))
@@ -193,9 +213,33 @@ def write_model(model: Published, folder: Path) -> None:
     }  # fmt: skip
     if model.processor == "CLIPImageProcessor":
         processor |= {"size": {"shortest_edge": model.frame}, "do_center_crop": True, "crop_size": size}
+    if model.format == "smolvlm":
+        processor |= {"size": {"longest_edge": 4 * model.frame}, "max_image_size": {"longest_edge": model.frame}}
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
-    search = {"max_new_tokens": WORDS, "min_new_tokens": WORDS - 1, "num_beams": BEAMS, "length_penalty": 0.0}
+    search = {"max_new_tokens": WORDS, "min_new_tokens": WORDS - 1, "num_beams": model.beams, "length_penalty": 0.0}
     (folder / "generation_config.json").write_text(json.dumps(search))
+
+
+def _write_chat(folder: Path, count: int) -> None:
+    """Write ``count`` pieces, all bytes among them, and a chat template."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>"]
+    pieces = [*special, "<global-img>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    pieces += [f"Ġw{index}" for index in range(count - len(pieces))]
+    tokenizer = Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(word, normalized=False) for word in pieces[: len(special) + 1]])
+    template = (
+        "<|im_start|>User:{% for line in messages[0]['content'] %}"
+        "{{ '<image>' if line['type'] == 'image' else line['text'] }}{% endfor %}<end_of_utterance>\nAssistant:"
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=special[1], eos_token=special[2], pad_token=special[2],
+        unk_token=special[0], chat_template=template,
+    ).save_pretrained(folder)  # fmt: skip
 
 
 def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:
@@ -205,7 +249,8 @@ def import_model(model: Published, folder: Path, bundle: Path, precision: str) -
         ImportFailedError: it failed.
     """
     command = [sys.executable, "-m", "export.import_checkpoint", model.format, str(folder), "-o", str(bundle)]
-    command += ["--prompt", "", "--precision", precision, "--check-images", "2"]
+    command += ["--prompt", QUESTION if model.format == "smolvlm" else ""]
+    command += ["--precision", precision, "--check-images", "2"]
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=errors, stderr=errors)

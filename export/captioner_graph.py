@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 import onnx_ir as ir
-from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper, numpy_helper
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnxscript import optimizer
 
 from export.torch_to_onnx import BATCH, OPSET, SLOTS, STEPS, TOKENS, clear_metadata, shape_at
 from export.trace import TracedCaptioner
 from smart_caption_ros.captioning.bundle import LOOP_INPUTS
+from smart_caption_ros.files import sha256_of_bytes
 
 STEP_RESULTS = {"words": "next_words", "chosen": "chosen", "attention": "attention"}
 """What every step gives to the reconstruction of the captions, and the step's output that it is."""
@@ -83,12 +84,31 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     )
     length = helper.make_tensor("max_words", TensorProto.INT64, [], [max_words])
     start, finish = with_prefix(traced.start, "start/"), with_prefix(traced.finish, "finish/")
+    _share_weights(start, loop.attribute[0].g)
     graph = helper.make_graph(
         [*start.node, loop, *finish.node, *scores_of(finish, "last_scores")],
         "captioner", list(start.input), output_values("batch", traced.beam_size, "steps", "tokens"),
         initializer=[*start.initializer, length, *finish.initializer],
     )  # fmt: skip
     return as_model(graph)
+
+
+def _share_weights(start: onnx.GraphProto, step: onnx.GraphProto) -> None:
+    """Let the step read the weights that the start has, too, in place: the layers of words before a caption are those
+    of its words.
+    """
+    known = {_content_of(tensor): tensor.name for tensor in start.initializer}
+    same = {tensor.name: known[content] for tensor in step.initializer if (content := _content_of(tensor)) in known}
+    others = [tensor for tensor in step.initializer if tensor.name not in same]
+    del step.initializer[:]
+    step.initializer.extend(others)
+    for node in step.node:
+        node.input[:] = [same.get(name, name) for name in node.input]
+
+
+def _content_of(tensor: TensorProto) -> tuple[int, tuple[int, ...], str]:
+    """Return what two tensors of the same values have in common."""
+    return tensor.data_type, tuple(tensor.dims), sha256_of_bytes(numpy_helper.to_array(tensor).tobytes())
 
 
 def _loop_body(traced: TracedCaptioner, early_exit: bool) -> onnx.GraphProto:

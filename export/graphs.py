@@ -60,6 +60,9 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         products = quantise_products(vision)
         static = static and products is vision  # TensorRT has no products in 8 bits
         vision = products
+    if static and len(unrolled.step.graph.node) * max_words > _MOST_NODES:
+        _report(f"the form for TensorRT, a graph of all {max_words} words, would be too large: it is left out")
+        static = False
     _report("joining the graphs")
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:
@@ -73,6 +76,10 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
                     store_as_int8(graph)
                 store_as_float16(graph)
     return BundleGraphs(graphs, inputs, parameters, int8)
+
+
+_MOST_NODES = 40_000
+"""Of the static form: TensorRT takes hours for more."""
 
 
 def _report(step: str) -> None:

@@ -181,7 +181,41 @@ def _check_default_bundle() -> list[Check]:
     else:
         found = f"a grey 640x480 frame in {elapsed_ms:.0f} ms with {captioner.engine_choice}"
         checks.append(Check("captioning", Status.OK, found))
+        if "cpu" in captioner.engine.lower():
+            checks.append(_check_larger_captioners(elapsed_ms / 1000, _available_gb()))
     return checks
+
+
+_LARGER_CAPTIONERS = (("GIT-base", 7, 0.5), ("BLIP-base", 17, 0.6), ("SmolVLM-256M", 14, 1.0))
+"""Published captioners in 8 bits: how many times as long as the default bundle's a caption takes, and GB of memory
+(docs/published_models.md)."""
+
+
+def _check_larger_captioners(default_s: float, available_gb: float) -> Check:
+    """Say which published captioners fit this machine, and how long a caption would take.
+
+    Args:
+        default_s: measured time of a caption of the default bundle.
+        available_gb: memory.
+    """
+    fitting = [
+        f"{name} {times * default_s:.1f} s a caption, {memory_gb:g} GB"
+        for name, times, memory_gb in _LARGER_CAPTIONERS
+        if memory_gb < available_gb
+    ]
+    found = "; ".join(fitting) or "none fits: the default bundle is the right one"
+    return Check(
+        "larger captioners", Status.OK, f"{available_gb:.1f} GB of memory are free; in 8 bits, by that time: {found}"
+    )
+
+
+def _available_gb() -> float:
+    """Return the memory that is free for another process; 0 where the system does not say."""
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024 / 1e9
+    except (OSError, KeyError, ValueError):
+        return 0.0
 
 
 _BYTES_PER_PARAMETER = {"float32": 4, "float16": 2, "int8": 1}

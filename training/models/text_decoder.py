@@ -137,7 +137,7 @@ class DecoderContext(NamedTuple):
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
     prefix: list[ImageCache]
     """Keys and values that every word's self-attention sees, (B, H_k, n, d_h): of the words before the image, of the
-    image where it is a prefix, and of the prompt before its last word."""
+    prompt before its last word, and of the image where it is a prefix."""
     prefix_mask: Tensor | None
     """(B, 1, 1, n) bool; None when all may be seen."""
 
@@ -357,25 +357,25 @@ class TextDecoder(Captioner):
         all, and the words of the prompt except the last.
         """
         before, after = len(self.config.before_image), len(self.prompt) - 1
-        batch, count = tokens.shape[:2]
+        (batch, count), device = tokens.shape[:2], tokens.device
+        # The image is last in memory, where its end is that of the keys. Masks and positions say what comes first.
+        ranges = ((0, before), (before + count, before + count + after), (before, before + count))
+        place = torch.cat([torch.arange(first, end, device=device) for first, end in ranges])
         x = tokens
-        if before or after:
-            words = torch.tensor([*self.config.before_image, *self.prompt[:-1]], device=tokens.device)
-            said = self._embed(words[None], torch.arange(len(words), device=tokens.device)).expand(batch, -1, -1)
-            image = [tokens.to(said.dtype)] if self.config.image == "prefix" else []
-            x = torch.cat([said[:, :before], *image, said[:, before:]], dim=1)
-        index = torch.arange(before + count + after, device=tokens.device)
-        visible = index <= index[:, None]
+        if words := [*self.config.before_image, *self.prompt[:-1]]:
+            said = torch.tensor([words], device=device)
+            said = self._embed(said, torch.arange(len(words), device=device)).expand(batch, -1, -1)
+            x = torch.cat([said, tokens.to(said.dtype)], dim=1) if self.config.image == "prefix" else said
+        visible = place <= place[:, None]
         if not self.config.causal_image:
-            is_image = (index >= before) & (index < before + count)
+            is_image = torch.arange(len(place), device=device) >= before + after
             visible = visible | (is_image & is_image[:, None])
         if mask is not None:
-            ones = mask.new_ones(batch, 1, 1, 1)
-            mask = torch.cat([ones.expand(-1, -1, -1, before), mask, ones.expand(-1, -1, -1, after)], dim=3)
+            mask = torch.cat([mask.new_ones(1, 1, 1, 1).expand(batch, -1, -1, before + after), mask], dim=3)
             visible = visible & mask
         rotation = None
         if self.config.rotary_base:
-            following = index >= index[:, None]
+            following = place >= place[:, None]
             if mask is not None:
                 following = following & mask[:, 0]
             rotation = self._rotation(-following.sum(dim=-1))
@@ -477,7 +477,7 @@ class TextDecoder(Captioner):
         """Average the last layer's attention over heads: (B, H, Q, ...) -> (B, Q, N), 1 in sum over the tokens."""
         shares = weights.mean(dim=tuple(range(1, weights.ndim - 2)))
         if self.config.image == "prefix":
-            first = len(self.config.before_image)
-            shares = shares[..., first : encoded.prefix[-1].keys.shape[2] - len(self.prompt) + 1]
+            words = len(self.config.before_image) + len(self.prompt) - 1
+            shares = shares[..., words : encoded.prefix[-1].keys.shape[2]]
             shares = shares / shares.sum(dim=-1, keepdim=True)
         return shares
