@@ -190,10 +190,9 @@ def _chat(folder: Path, words: PublishedWords, question: str, image: int) -> tup
     if not given:
         raise ImportCheckpointError(f"{folder} has no chat template; copy chat_template.json beside config.json")
     content = [{"type": "image"}, {"type": "text", "text": question.strip()}]
+    chat: Any = [{"role": "user", "content": content}]
     try:
-        text = tokenizer.apply_chat_template(
-            [{"role": "user", "content": content}], chat_template=given, tokenize=False, add_generation_prompt=True
-        )
+        text = str(tokenizer.apply_chat_template(chat, chat_template=given, tokenize=False, add_generation_prompt=True))
     except (TemplateError, ValueError) as error:
         raise ImportCheckpointError(f"{folder}: its chat template fails ({error}); copy it again") from None
     # One frame, without tiles, as the processor of Idefics3 writes it.
