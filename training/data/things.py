@@ -22,10 +22,12 @@ MOST_WORDS = 3
 class Things:
     """The names of things that are judged, and their groups."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], judge_all: bool = False) -> None:
         """
         Args:
             names: singular nouns, such as all those of exhaustive lists.
+            judge_all: judge also the nouns from which nothing is concluded ("night", "side"), as a reward has to: a
+                captioner that may name them for nothing ends its sentences in them.
         """
         self._groups: dict[str, frozenset[int]] = {}
         kinds: dict[str, frozenset[str]] = {}
@@ -36,14 +38,16 @@ class Things:
                 kinds[kind] = group
             elif not line.startswith("#"):
                 self._groups |= {name: self._groups.get(name, frozenset()) | {number} for name in group}
-        self._places, self._not_judged = kinds["places"], kinds["not judged"]
-        self._known = (frozenset(names) | self._groups.keys() | self._places) - self._not_judged - kinds["actions"]
+        self._places, unjudged = kinds["places"], kinds["not judged"]
+        self._not_judged = frozenset[str]() if judge_all else unjudged
+        names_and_groups = frozenset(names) | self._groups.keys() | self._places | unjudged
+        self._known = names_and_groups - self._not_judged - kinds["actions"]
 
     @classmethod
-    def of_lists(cls, lists: Iterable[Sequence[str]], least: int = 5) -> "Things":
+    def of_lists(cls, lists: Iterable[Sequence[str]], least: int = 5, judge_all: bool = False) -> "Things":
         """Judge the names that occur ``least`` times in the lists, and those that have a group."""
         counts = Counter(name for names in lists for name in names)
-        return cls(name for name, count in counts.items() if count >= least)
+        return cls((name for name, count in counts.items() if count >= least), judge_all)
 
     def named(self, caption: str) -> list[str]:
         """Find the things that a caption names, in order, each name once.

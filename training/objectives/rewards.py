@@ -69,7 +69,10 @@ class SimilarityPenalty:
 
 
 class AbsentPenalty:
-    """Minus a charge for each thing that a caption names and an image with an exhaustive list does not show."""
+    """Minus a charge for each noun of a caption that neither the list of things nor the captions of its image support.
+
+    Images without an exhaustive list are not charged.
+    """
 
     def __init__(self, captions: TrainingCaptions, charge: float) -> None:
         """
@@ -78,7 +81,7 @@ class AbsentPenalty:
             charge: for each thing.
         """
         self._captions, self._charge = captions, charge
-        self._things = Things.of_lists(names for names in captions.things if names)
+        self._things = Things.of_lists((names for names in captions.things if names), judge_all=True)
         self._shown: dict[int, frozenset[object]] = {}
         self.largest = charge * captions.max_words
 
