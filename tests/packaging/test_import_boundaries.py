@@ -24,6 +24,7 @@ ROS = {
     "std_srvs",
     "tf2_ros",
     "vision_msgs",
+    "yolo_msgs",
 }
 TORCH = {"torch", "torchvision"}
 MAY_IMPORT = {

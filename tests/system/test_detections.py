@@ -204,13 +204,6 @@ def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnost
     path = write_yolox(tmp_path / "tiny.onnx")
     robot.start(NODE, *PATIENT, "-p", f"detector:={path}", "-p", "threads:=1", "-p", "detector_min_score:=0.9")
     user = User(robot)
-    try:
-        from vision_msgs.msg import Detection2DArray
-    except ImportError:
-        published = None
-    else:
-        published = robot.listen(Detection2DArray, "/robot/caption/detections")
-        robot.wait_for(lambda: robot.node.count_publishers("/robot/caption/detections"), "publisher of detections")
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)), (BLUE, (0, 320, 320, 640)))
     header = at(1)
     user.publish_as_it_is(Image(header=header, **encode_image(frame)))
@@ -218,11 +211,6 @@ def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnost
     assert caption.status == Caption.STATUS_OK
     boxes = {(found.class_name, found.box.x1, found.box.y1, found.box.x2, found.box.y2) for found in caption.objects}
     assert {(GREEN, 320, 160, 480, 320), (BLUE, 0, 320, 320, 640)} <= boxes
-    if published is not None:
-        robot.wait_for(lambda: published, "detections")
-        assert published[0].header == header
-        classes = [detection.results[0].hypothesis.class_id for detection in published[0].detections]
-        assert classes == [found.class_name for found in caption.objects]
     assert caption.nouns, "every caption of the default bundle has a noun"
     assert caption.coverage.valid
     named = {caption.objects[noun.object_index].class_name for noun in caption.nouns if noun.object_index >= 0}
@@ -235,26 +223,3 @@ def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnost
     assert values(reported)["objects from"] == f"{path} (yolox)"
     assert values(reported)["coverage"] == "on"
     assert not robot.node.get_subscriptions_info_by_topic("/detections"), "it needs no other's"
-
-
-def test_vision_msgs_are_taken_as_well(robot):
-    vision_msgs = pytest.importorskip("vision_msgs.msg", reason="needs vision_msgs")
-    robot.start_caption_node(*PATIENT)
-    user = User(robot)
-    publisher = robot.publisher(vision_msgs.Detection2DArray, "/detections", RELIABLE)
-    detection, hypothesis = vision_msgs.Detection2D(), vision_msgs.ObjectHypothesisWithPose()
-    hypothesis.hypothesis.class_id, hypothesis.hypothesis.score = "shade", 0.75
-    detection.results.append(hypothesis)
-    detection.bbox.center.position.x, detection.bbox.center.position.y = 20.0, 10.0
-    detection.bbox.size_x, detection.bbox.size_y = 10.0, 4.0
-    publisher.publish(vision_msgs.Detection2DArray(header=at(1), detections=[detection]))
-    caption = ask(user, at(1))
-    (found,) = caption.objects
-    assert (found.class_name, found.box.x1, found.box.y1, found.box.x2, found.box.y2) == ("shade", 15, 8, 25, 12)
-    assert caption.nouns[0].object_index == 0
-
-    # The type follows whoever publishes.
-    robot.node.destroy_publisher(publisher)
-    detector = Detector(robot)
-    detector.publish(at(2), detected("shade"))
-    assert len(ask(user, at(2)).objects) == 1

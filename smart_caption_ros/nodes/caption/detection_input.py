@@ -18,7 +18,12 @@ from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.detection.detections import MAX_OBJECTS
 from smart_caption_ros.msg import DetectedObjectArray
 from smart_caption_ros.nodes.caption.detection_buffer import Detections
-from smart_caption_ros.nodes.caption.detection_messages import class_names_of, objects_of_array, objects_of_vision
+from smart_caption_ros.nodes.caption.detection_messages import (
+    class_names_of,
+    objects_of_array,
+    objects_of_vision,
+    objects_of_yolo,
+)
 
 try:
     from vision_msgs.msg import Detection2DArray
@@ -28,14 +33,30 @@ try:
     from vision_msgs.msg import LabelInfo
 except ImportError:  # nor has vision_msgs of Humble this message
     LabelInfo = None
+try:
+    from yolo_msgs.msg import DetectionArray
+except ImportError:
+    DetectionArray = None
 
 OWN_TYPE = "smart_caption_ros/DetectedObjectArray"
 VISION_TYPE = "vision_msgs/Detection2DArray"
+YOLO_TYPE = "yolo_msgs/DetectionArray"
+TYPES = {VISION_TYPE: Detection2DArray, YOLO_TYPE: DetectionArray, OWN_TYPE: DetectedObjectArray}
+"""Message class of each type that is read, in the order of preference; None where its package is not installed."""
 MAX_READ = 10_000
 """Objects of a message that are read; the others are left out, so that no message keeps the node busy for long."""
 LABEL_TOPIC = "label_info"
 """Name beside the detections topic on which the names of its class ids may be published."""
-_INSTALL = "install ros-$ROS_DISTRO-vision-msgs"
+_READERS = {
+    VISION_TYPE: (objects_of_vision, "detections"),
+    YOLO_TYPE: (objects_of_yolo, "detections"),
+    OWN_TYPE: (objects_of_array, "objects"),
+}
+"""Reader of each type, and the field that has the objects."""
+_INSTALL = {
+    VISION_TYPE: "install ros-$ROS_DISTRO-vision-msgs",
+    YOLO_TYPE: "build yolo_msgs of yolo_ros in the workspace of this node",
+}
 _UNNAMED_PERIOD_S = 5.0
 _LOG_PERIOD_S = 5.0
 
@@ -56,7 +77,7 @@ class DetectionInput:
         self._on_detections = on_detections
         self._subscription: Subscription | None = None
         self._label_subscription: Subscription | None = None
-        self.type = VISION_TYPE if Detection2DArray is not None else OWN_TYPE
+        self.type = next(filter(TYPES.get, TYPES))
         """Message type of the subscription, or of the next one."""
         self._class_names: Mapping[int, str] = {}
         self._unnamed: set[int] = set()
@@ -78,11 +99,11 @@ class DetectionInput:
         if not others:
             return ""
         problem = f"{self.topic} has messages of the type {', '.join(others)}, which are not read"
-        if VISION_TYPE in others and Detection2DArray is None:
-            return f"{problem}: {_INSTALL}"
-        if {OWN_TYPE, VISION_TYPE} & set(others):
+        if missing := [name for name in others if name in TYPES and TYPES[name] is None]:
+            return f"{problem}: {_INSTALL[missing[0]]}"
+        if TYPES.keys() & others:
             return f"{problem}: one type is read at a time"
-        return f"{problem}: detections are {VISION_TYPE} or {OWN_TYPE}"
+        return f"{problem}: detections are {' or '.join(TYPES)}"
 
     def open(self, class_names: Mapping[int, str]) -> None:
         """Subscribe with the type that is published; again where that has changed.
@@ -100,14 +121,10 @@ class DetectionInput:
             self.close()
         self.type = wanted
         self._class_names = class_names
-        readers = {
-            VISION_TYPE: (Detection2DArray, objects_of_vision, "detections"),
-            OWN_TYPE: (DetectedObjectArray, objects_of_array, "objects"),
-        }
-        message_class, read, field = readers[wanted]
+        read, field = _READERS[wanted]
         try:
             self._subscription = self._node.create_subscription(
-                message_class,
+                TYPES[wanted],
                 self._name,
                 lambda message: self._deliver(message, read, len(getattr(message, field))),
                 QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
@@ -147,11 +164,10 @@ class DetectionInput:
 
     def _wanted_type(self) -> str:
         published = self._published_types()
-        readable = (VISION_TYPE, OWN_TYPE) if Detection2DArray is not None else (OWN_TYPE,)
         if self._subscription is not None and self.type in published:
             return self.type
         # Without a publisher, the last type is the likeliest.
-        return next((name for name in readable if name in published), self.type)
+        return next((name for name in filter(TYPES.get, TYPES) if name in published), self.type)
 
     def _read_labels(self, label_info: Any) -> None:
         self._class_names = class_names_of(label_info)

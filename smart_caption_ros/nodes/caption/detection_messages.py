@@ -1,6 +1,6 @@
 """Convert between objects and the messages for detections.
 
-These are smart_caption_ros/DetectedObjectArray and vision_msgs/Detection2DArray.
+These are smart_caption_ros/DetectedObjectArray, vision_msgs/Detection2DArray and yolo_msgs/DetectionArray.
 """
 
 from __future__ import annotations
@@ -52,7 +52,25 @@ def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[
             yield None
             continue
         best = max(hypotheses, key=lambda hypothesis: hypothesis.score)
-        yield _object(best.class_id, -1, best.score, _upright_box(detection.bbox), class_names)
+        bbox = detection.bbox
+        box = _upright_box(bbox.center, bbox.size_x, bbox.size_y)
+        yield _object(best.class_id, -1, best.score, box, class_names)
+
+
+def objects_of_yolo(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
+    """Convert a yolo_msgs/DetectionArray of yolo_ros: class, score and box of each detection.
+
+    Args:
+        message: the array.
+        class_names: names of the numeric class ids.
+
+    Yields:
+        As :func:`objects_of_array`.
+    """
+    for detection in message.detections:
+        bbox = detection.bbox
+        box = _upright_box(bbox.center, bbox.size.x, bbox.size.y)
+        yield _object(detection.class_name, detection.class_id, detection.score, box, class_names)
 
 
 def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: Any) -> Any:
@@ -77,9 +95,8 @@ def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: An
     return vision_msgs.Detection2DArray(header=header, detections=detections)
 
 
-def _upright_box(bbox: Any) -> Box:
-    """Return the axis-aligned box around a vision_msgs/BoundingBox2D, which may be rotated."""
-    centre, width, height = bbox.center, bbox.size_x, bbox.size_y
+def _upright_box(centre: Any, width: float, height: float) -> Box:
+    """Return the axis-aligned box around one that may be rotated; its centre is a Pose2D of either package."""
     if width > 0 and height > 0 and centre.theta and math.isfinite(centre.theta):
         cosine, sine = abs(math.cos(centre.theta)), abs(math.sin(centre.theta))
         width, height = width * cosine + height * sine, width * sine + height * cosine

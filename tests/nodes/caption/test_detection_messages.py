@@ -1,4 +1,4 @@
-"""Detections of both types become objects, however a detector writes its classes; what is no object is counted."""
+"""Detections of all types become objects, however a detector writes its classes; what is no object is counted."""
 
 import math
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from smart_caption_ros.nodes.caption.detection_messages import (
     class_names_of,
     objects_of_array,
     objects_of_vision,
+    objects_of_yolo,
     to_vision,
 )
 
@@ -34,42 +35,36 @@ def own(name="", number=-1, score=0.5, box=BOX):
     return found
 
 
-def vision_module():
-    """vision_msgs.msg where it is installed, else one whose messages keep what they are given."""
-    try:
-        import vision_msgs.msg
-    except ImportError:
-
-        def box(**given):
-            return SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace(), theta=0.0), **given)
-
-        return SimpleNamespace(
-            BoundingBox2D=box,
-            Detection2D=SimpleNamespace,
-            Detection2DArray=SimpleNamespace,
-            ObjectHypothesisWithPose=lambda: SimpleNamespace(hypothesis=SimpleNamespace()),
-        )
-    return vision_msgs.msg
-
-
-VISION = vision_module()
+def around(box, theta=0.0):
+    """Centre, width and height of a box; the centre is a Pose2D of vision_msgs or yolo_msgs."""
+    position = SimpleNamespace(x=(box[0] + box[2]) / 2, y=(box[1] + box[3]) / 2)
+    return SimpleNamespace(position=position, theta=theta), box[2] - box[0], box[3] - box[1]
 
 
 def vision(*hypotheses, box=BOX, theta=0.0):
-    """The object of a Detection2D."""
-    bounds = VISION.BoundingBox2D(size_x=box[2] - box[0], size_y=box[3] - box[1])
-    bounds.center.position.x, bounds.center.position.y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    bounds.center.theta = theta
-    results = []
-    for class_id, score in hypotheses:
-        results.append(VISION.ObjectHypothesisWithPose())
-        results[-1].hypothesis.class_id, results[-1].hypothesis.score = class_id, score
-    message = VISION.Detection2DArray(detections=[VISION.Detection2D(results=results, bbox=bounds)])
-    (found,) = objects_of_vision(message, NAMES)
+    """The object of a Detection2D with the fields that are read."""
+    results = [SimpleNamespace(hypothesis=SimpleNamespace(class_id=name, score=score)) for name, score in hypotheses]
+    center, width, height = around(box, theta)
+    bbox = SimpleNamespace(center=center, size_x=width, size_y=height)
+    (found,) = objects_of_vision(SimpleNamespace(detections=[SimpleNamespace(results=results, bbox=bbox)]), NAMES)
     return found
 
 
-@pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
+def yolo(name="", number=-1, score=0.5, box=BOX, theta=0.0):
+    """The object of a yolo_msgs/Detection with the fields that are read."""
+    center, width, height = around(box, theta)
+    bbox = SimpleNamespace(center=center, size=SimpleNamespace(x=width, y=height))
+    found = SimpleNamespace(class_name=name, class_id=number, score=score, bbox=bbox)
+    (found,) = objects_of_yolo(SimpleNamespace(detections=[found]), NAMES)
+    return found
+
+
+of_each_type = pytest.mark.parametrize(
+    "read", [own, lambda name: vision((name, 0.5)), yolo], ids=["own", "vision", "yolo"]
+)
+
+
+@of_each_type
 @pytest.mark.parametrize(
     ("written", "name", "number"),
     [
@@ -87,13 +82,13 @@ def test_classes_are_names_or_numbers(read, written, name, number):
     assert read(written) == captioning.DetectedObject(name, number, 0.5, BOX)
 
 
-@pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
+@of_each_type
 @pytest.mark.parametrize("written", ["", "  ", "-1", "-7", "background", "N/A", "none"])
 def test_what_stands_for_no_class_is_no_object(read, written):
     assert read(written) is None
 
 
-@pytest.mark.parametrize("read", [own, lambda name: vision((name, 0.5))], ids=["own", "vision"])
+@of_each_type
 @pytest.mark.parametrize("number", [80, 99_999_999_999])
 def test_an_object_whose_class_id_has_no_name_has_none(read, number):
     assert read(str(number)) == captioning.DetectedObject("", number, 0.5, BOX)
@@ -109,10 +104,11 @@ def test_labels_name_class_ids():
     assert class_names_of(SimpleNamespace(class_map=labels)) == {3: "tea pot", 900: r"cup\x1b"}
 
 
-def test_our_own_array_may_give_the_number_beside_the_name_or_instead_of_it():
-    assert own("", 16) == captioning.DetectedObject("dog", 16, 0.5, BOX)
-    assert own("hound", 3) == captioning.DetectedObject("hound", 3, 0.5, BOX)
-    assert own("", 80).class_name == ""
+@pytest.mark.parametrize("read", [own, yolo])
+def test_the_number_may_be_given_beside_the_name_or_instead_of_it(read):
+    assert read("", 16) == captioning.DetectedObject("dog", 16, 0.5, BOX)
+    assert read("hound", 3) == captioning.DetectedObject("hound", 3, 0.5, BOX)
+    assert read("", 80).class_name == ""
 
 
 def test_the_likeliest_hypothesis_counts():
@@ -122,25 +118,43 @@ def test_the_likeliest_hypothesis_counts():
 
 
 def test_a_turned_box_gets_the_upright_one_around_it():
-    found = vision(("dog", 0.5), box=(0.0, 0.0, 20.0, 10.0), theta=math.pi / 2)
-    assert found.box_xyxy == pytest.approx((5.0, -5.0, 15.0, 15.0))
+    turned = {"box": (0.0, 0.0, 20.0, 10.0), "theta": math.pi / 2}
+    for found in (vision(("dog", 0.5), **turned), yolo("dog", **turned)):
+        assert found.box_xyxy == pytest.approx((5.0, -5.0, 15.0, 15.0))
 
 
-@pytest.mark.parametrize("read", [lambda box: own("dog", box=box), lambda box: vision(("dog", 0.5), box=box)])
+@pytest.mark.parametrize(
+    "read",
+    [lambda box: own("dog", box=box), lambda box: vision(("dog", 0.5), box=box), lambda box: yolo("dog", box=box)],
+)
 @pytest.mark.parametrize("box", [(math.nan, 0, 1, 1), (0, 0, math.inf, 1), (5, 5, 5, 9), (9, 9, 1, 1), (9, 0, 1, 5)])
 def test_boxes_that_are_no_boxes_are_no_objects(read, box):
     assert read(tuple(map(float, box))) is None
+
+
+def vision_module():
+    """Messages of vision_msgs that keep what they are given."""
+
+    def box(**given):
+        return SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace(), theta=0.0), **given)
+
+    return SimpleNamespace(
+        BoundingBox2D=box,
+        Detection2D=SimpleNamespace,
+        Detection2DArray=SimpleNamespace,
+        ObjectHypothesisWithPose=lambda: SimpleNamespace(hypothesis=SimpleNamespace()),
+    )
 
 
 def test_objects_come_back_from_a_vision_message_with_the_header_of_their_image():
     dog = captioning.DetectedObject("dog", 16, 0.5, BOX)
     cup = captioning.DetectedObject("cup", 41, 0.25, (0.0, 0.5, 3.0, 2.0))
     header = Header(frame_id="left_eye")
-    message = to_vision([dog, cup], header, VISION)
+    message = to_vision([dog, cup], header, vision_module())
     assert list(objects_of_vision(message, NAMES)) == [dog, cup]
     assert (message.header, message.detections[1].header) == (header, header)
     assert message.detections[0].bbox.center.position.x == 20.0
-    assert not to_vision([], header, VISION).detections
+    assert not to_vision([], header, vision_module()).detections
 
 
 floats = st.floats(width=32)
