@@ -1,11 +1,7 @@
 """Each parameter stands once in a table; files and the running node say the same."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -40,20 +36,20 @@ NAME = ParameterSpec("name", "me", "Who.", Changes.ONLY_AT_START)
 
 
 @pytest.fixture
-def context() -> Iterator[Context]:
+def context():
     context = Context()
     rclpy.init(context=context)
     yield context
     context.try_shutdown()
 
 
-def node_with(context: Context, **given: Any) -> Node:
+def node_with(context, **given):
     overrides = [Parameter(name, value=value) for name, value in given.items()]
     return Node("test_parameters", context=context, parameter_overrides=overrides)
 
 
 @pytest.mark.parametrize("spec", EVERY_PARAMETER)
-def test_every_parameter_is_described_and_its_default_is_legal(spec: ParameterSpec) -> None:
+def test_every_parameter_is_described_and_its_default_is_legal(spec):
     assert spec.error_in(spec.default) is None
     assert spec.description[0].isupper()
     assert spec.description.endswith(".")
@@ -65,7 +61,7 @@ def test_every_parameter_is_described_and_its_default_is_legal(spec: ParameterSp
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_parameter_file_holds_exactly_the_defaults(name: str) -> None:
+def test_the_parameter_file_holds_exactly_the_defaults(name):
     text = (ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8")
     (content,) = yaml.safe_load(text).values()
     expected = {s.name: list(s.default) if isinstance(s.default, tuple) else s.default for s in TABLES[name]}
@@ -74,12 +70,12 @@ def test_the_parameter_file_holds_exactly_the_defaults(name: str) -> None:
         assert type(value) is type(expected[parameter]), f"rclpy takes no other type for {parameter}"
 
 
-def test_defaults_hold_until_somebody_says_otherwise(context: Context) -> None:
+def test_defaults_hold_until_somebody_says_otherwise(context):
     parameters = Parameters(node_with(context, speed_hz=4.0), [SPEED, COLOUR])
     assert dict(parameters.values) == {"speed_hz": 4.0, "colour": "red"}
 
 
-def test_a_misspelt_parameter_is_pointed_out(context: Context, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_parameter_is_pointed_out(context, capfd):
     of_others = {"use_sim_time": False, "start_type_description_service": True, "diagnostic_updater.period": 1.0}
     Parameters(node_with(context, speed_zh=4.0, **of_others), [SPEED, COLOUR])
     log = capfd.readouterr().err
@@ -102,9 +98,7 @@ def test_a_misspelt_parameter_is_pointed_out(context: Context, capfd: pytest.Cap
         ),
     ],
 )
-def test_a_wrong_value_at_the_start_is_refused_with_a_sentence(
-    context: Context, given: dict[str, Any], sentence: str
-) -> None:
+def test_a_wrong_value_at_the_start_is_refused_with_a_sentence(context, given, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         Parameters(node_with(context, **given), [SPEED, COUNT, COLOUR])
 
@@ -113,9 +107,7 @@ NAMES = ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START, pattern=("[a-z
 
 
 @pytest.mark.parametrize("given", [{}, {"names": None}, {"names": ["a", "b"]}])
-def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_parameter(
-    context: Context, given: dict[str, Any]
-) -> None:
+def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_parameter(context, given):
     """None is what rclpy makes of an empty list in a parameter file."""
     node = node_with(context, **given)
     names = tuple(given.get("names") or ())
@@ -136,14 +128,14 @@ def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_param
         (["a", "b", "a"], "parameter names has 'a' twice"),
     ],
 )
-def test_a_wrong_list_of_strings_is_refused_with_a_sentence(context: Context, names: Any, sentence: str) -> None:
+def test_a_wrong_list_of_strings_is_refused_with_a_sentence(context, names, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         Parameters(node_with(context, names=names), [NAMES])
 
 
-def test_a_live_parameter_changes_and_its_owner_is_told(context: Context) -> None:
+def test_a_live_parameter_changes_and_its_owner_is_told(context):
     node = node_with(context)
-    changes: list[set[str]] = []
+    changes = []
     parameters = Parameters(node, [SPEED, COLOUR], on_change=changes.append)
     before = parameters.values
     result = node.set_parameters_atomically([Parameter("speed_hz", value=5.0), Parameter("colour", value="blue")])
@@ -156,11 +148,11 @@ def test_a_live_parameter_changes_and_its_owner_is_told(context: Context) -> Non
 NEEDS_COUNT = "colour blue needs a count above 3, in the same request or before"
 
 
-def blue_needs_a_count(values: Mapping[str, Any]) -> str | None:
+def blue_needs_a_count(values):
     return NEEDS_COUNT if values["colour"] == "blue" and values["count"] <= 3 else None
 
 
-def test_parameters_that_contradict_each_other_are_refused_at_the_start(context: Context) -> None:
+def test_parameters_that_contradict_each_other_are_refused_at_the_start(context):
     with pytest.raises(ValueError, match=f"^parameter {NEEDS_COUNT}$"):
         Parameters(node_with(context, colour="blue"), [COUNT, COLOUR], rules=[blue_needs_a_count])
     Parameters(node_with(context, colour="blue", count=5), [COUNT, COLOUR], rules=[blue_needs_a_count])
@@ -175,15 +167,15 @@ ANY_VALUE = st.one_of(
 )
 
 
-def test_an_atomic_request_changes_all_of_its_parameters_or_none(context: Context) -> None:
+def test_an_atomic_request_changes_all_of_its_parameters_or_none(context):
     node = node_with(context)
-    changes: list[set[str]] = []
+    changes = []
     table = [SPEED, COUNT, COLOUR, NAME]
     parameters = Parameters(node, table, rules=[blue_needs_a_count], on_change=changes.append)
 
     @settings(max_examples=200, deadline=None)
     @given(st.lists(ANY_VALUE, min_size=1, max_size=4))
-    def check(request: list[tuple[str, Any]]) -> None:
+    def check(request):
         before = dict(parameters.values)
         changes.clear()
         result = node.set_parameters_atomically([Parameter(name, value=value) for name, value in request])
@@ -201,7 +193,7 @@ def test_an_atomic_request_changes_all_of_its_parameters_or_none(context: Contex
     check()
 
 
-def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(context: Context) -> None:
+def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(context):
     node = node_with(context)
     path = ParameterSpec("path", "", "Where.", Changes.ANY_TIME)
     Parameters(node, [COLOUR, path])
@@ -214,17 +206,17 @@ def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(
     assert result.reason == "path must have at most 1024 characters, not 1000000"
 
 
-def test_the_nodes_have_few_parameters() -> None:
+def test_the_nodes_have_few_parameters():
     assert sum(map(len, TABLES.values())) <= 36, "what nobody will set is a constant"
 
 
-def test_a_detector_is_named_where_objects_come_from_it(context: Context) -> None:
+def test_a_detector_is_named_where_objects_come_from_it(context):
     node = node_with(context, objects_from="detector")
     with pytest.raises(ValueError, match="objects_from is detector: start the node with an ONNX file in the parameter"):
         Parameters(node, CAPTION_NODE_PARAMETERS, rules=CAPTION_NODE_RULES)
 
 
-def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context: Context) -> None:
+def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context):
     """So that a whole file of parameters can be loaded into a node that runs."""
     node = node_with(context)
     parameters = Parameters(node, [COUNT, SPEED], is_configured=lambda: True)
@@ -232,7 +224,7 @@ def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context: Contex
     assert parameters.values["speed_hz"] == 5.0
 
 
-def test_a_string_that_may_name_a_file_is_fixed_at_the_start() -> None:
+def test_a_string_that_may_name_a_file_is_fixed_at_the_start():
     """Else another node could make this one read the file."""
     changing = {
         spec.name
@@ -254,11 +246,9 @@ def test_a_string_that_may_name_a_file_is_fixed_at_the_start() -> None:
         ("name", "you", "read-only|read only"),
     ],
 )
-def test_a_bad_value_is_refused_with_a_reason_and_nothing_changes(
-    context: Context, name: str, value: Any, reason: str
-) -> None:
+def test_a_bad_value_is_refused_with_a_reason_and_nothing_changes(context, name, value, reason):
     node = node_with(context)
-    changes: list[set[str]] = []
+    changes = []
     parameters = Parameters(node, [SPEED, COUNT, COLOUR, NAME], is_configured=lambda: True, on_change=changes.append)
     (result,) = node.set_parameters([Parameter(name, value=value)])
     assert not result.successful
@@ -267,9 +257,9 @@ def test_a_bad_value_is_refused_with_a_reason_and_nothing_changes(
     assert not changes
 
 
-def test_parameters_of_others_are_left_alone(context: Context) -> None:
+def test_parameters_of_others_are_left_alone(context):
     node = node_with(context)
-    changes: list[set[str]] = []
+    changes = []
     Parameters(node, [SPEED], on_change=changes.append)
     node.declare_parameter("mine", 1)
     assert node.set_parameters([Parameter("mine", value=2)])[0].successful
@@ -278,7 +268,7 @@ def test_parameters_of_others_are_left_alone(context: Context) -> None:
 
 
 @pytest.mark.parametrize("value", ["left\x1b[2Jeye", "left\neye", "left\u202eeye", "\x07"])
-def test_control_characters_are_refused_and_not_repeated(value: str) -> None:
+def test_control_characters_are_refused_and_not_repeated(value):
     error = NAME.error_in(value)
     assert error is not None
     assert error.startswith("name must have printable characters alone")

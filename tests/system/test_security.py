@@ -1,7 +1,5 @@
 """What the nodes do in the ROS graph and on the disk is what the policy and the documentation say."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -13,7 +11,6 @@ import xml.etree.ElementTree as ET
 from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -29,9 +26,6 @@ from smart_caption_ros.srv import DescribeImage
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import image_fields
 
-if TYPE_CHECKING:
-    from tests.system.conftest import Robot
-
 pytestmark = pytest.mark.needs_ros
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,10 +38,10 @@ Graph = dict[str, set[str]]
 """Full names of topics and services by what the node does with them: publish, subscribe, reply, request."""
 
 
-def policy_of(node: str) -> Graph:
+def policy_of(node):
     (profile,) = (element for element in ET.parse(POLICY).iter("profile") if element.get("node") == node)
     assert profile.get("ns") == "/"
-    allowed: Graph = defaultdict(set)
+    allowed = defaultdict(set)
     for rules in profile:
         ((use, qualifier),) = rules.attrib.items()
         assert qualifier == "ALLOW"
@@ -55,7 +49,7 @@ def policy_of(node: str) -> Graph:
     return allowed
 
 
-def graph_of(robot: Robot, node: str) -> Graph:
+def graph_of(robot, node):
     of = robot.node
     try:
         found = {
@@ -69,7 +63,7 @@ def graph_of(robot: Robot, node: str) -> Graph:
     return {use: {name for name, _ in names} for use, names in found.items()}
 
 
-def assert_graph_is_policy(robot: Robot, node: str, seen: Graph, absent: set[str]) -> None:
+def assert_graph_is_policy(robot, node, seen, absent):
     """The node does all that the policy allows, and nothing else.
 
     Args:
@@ -80,11 +74,11 @@ def assert_graph_is_policy(robot: Robot, node: str, seen: Graph, absent: set[str
     """
     allowed = policy_of(node)
 
-    def graph() -> Graph:
+    def graph():
         now = graph_of(robot, node)
         return {use: now.get(use, set()) | seen.get(use, set()) for use in ("publish", "subscribe", "reply", "request")}
 
-    def unused() -> set[tuple[str, str]]:
+    def unused():
         found = graph()
         return {(use, name) for use, names in allowed.items() for name in names - found[use] - absent}
 
@@ -96,7 +90,7 @@ def assert_graph_is_policy(robot: Robot, node: str, seen: Graph, absent: set[str
         assert names <= allowed[use], f"config/sros2/policy.xml does not let {node} {use} {names - allowed[use]}"
 
 
-def test_the_policy_is_what_the_caption_node_does(robot: Robot) -> None:
+def test_the_policy_is_what_the_caption_node_does(robot):
     has_bond = find_spec("bond") is not None
     robot.start_caption_node("-p", "use_sim_time:=true", "-p", "autostart:=false")
     assert robot.change_state("configure")
@@ -112,13 +106,13 @@ def test_the_policy_is_what_the_caption_node_does(robot: Robot) -> None:
     assert_graph_is_policy(robot, "caption_node", raw, absent)
 
 
-def test_the_policy_is_what_the_camera_node_does(robot: Robot) -> None:
+def test_the_policy_is_what_the_camera_node_does(robot):
     robot.start(CAMERA, "-p", "publish_objects:=true", "-p", "use_sim_time:=true")
     robot.wait_for(lambda: robot.node.count_publishers("/camera_info"), "camera")
     assert_graph_is_policy(robot, "camera_node", {}, set())
 
 
-def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot: Robot, tmp_path: Path) -> None:
+def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot, tmp_path):
     """With the images of two cameras, of which one publishes compressed ones."""
     robot.start(LOG, "-p", f"path:={tmp_path / 'log.db'}", "-p", "use_sim_time:=true", "--enclave", "/caption_log_node")
     topics = {"left": "/image", "right": "/image/compressed"}
@@ -133,7 +127,7 @@ def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot: Robot, tmp_p
     diagnostics = robot.node.create_publisher(DiagnosticArray, "/diagnostics", 1)
     captions = robot.publisher(Caption, "/robot/caption")
 
-    def has_images() -> bool:
+    def has_images():
         for camera in topics:
             captions.publish(Caption(camera=camera, format_version=Caption.FORMAT_VERSION))
         diagnostics.publish(DiagnosticArray(status=statuses))
@@ -150,16 +144,14 @@ def test_the_policy_is_what_the_log_node_does_in_one_enclave(robot: Robot, tmp_p
 WRITES = re.compile(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", [^)]*(?:O_WRONLY|O_RDWR|O_CREAT)')
 
 
-def can_trace() -> bool:
+def can_trace():
     return (
         bool(shutil.which("strace")) and subprocess.run(["strace", "-qq", "true"], capture_output=True).returncode == 0
     )
 
 
 @pytest.mark.skipif(not can_trace(), reason="needs strace, and the right to use it")
-def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(
-    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(robot, tmp_path, monkeypatch):
     """A caption node with real models, under strace; everything that another node can send names a secret folder."""
     cache, secret, trace = tmp_path / "cache", tmp_path / "secret", tmp_path / "trace.txt"
     secret.mkdir()
@@ -174,7 +166,7 @@ def test_no_topic_service_or_parameter_makes_the_node_touch_other_files(
     try:
         images = robot.publisher(Image, "/image")
 
-        def captioned() -> bool:
+        def captioned():
             images.publish(Image(**image_fields(90)))
             robot.spin_for(0.2)
             return bool(captions)

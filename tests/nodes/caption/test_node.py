@@ -1,15 +1,11 @@
 """The caption node inside the test's own process: what can only be seen from within."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -29,7 +25,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption, DetectedObjectArray
 from smart_caption_ros.srv import DescribeLatest
-from std_msgs.msg import Header, String
+from std_msgs.msg import String
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.grounding import CoverageError
@@ -46,12 +42,12 @@ pytestmark = pytest.mark.needs_ros
 class Loaders:
     """What the node is configured with; a test may replace both."""
 
-    def __init__(self, loaded: list[FakeCaptioner]) -> None:
+    def __init__(self, loaded):
         self._loaded = loaded
-        self.captioner: Callable[..., Any] = self.fake_captioner
-        self.coverage: Callable[..., Any] = lambda *chosen: FakeCoverage()
+        self.captioner = self.fake_captioner
+        self.coverage = lambda *chosen: FakeCoverage()
 
-    def fake_captioner(self, *arguments: Any) -> FakeCaptioner:
+    def fake_captioner(self, *arguments):
         self._loaded.append(FakeCaptioner(*arguments))
         return self._loaded[-1]
 
@@ -59,12 +55,12 @@ class Loaders:
 class Bench:
     """A caption node and a user's node, spun in a thread; what the user received is in `captions` and `diagnostics`."""
 
-    def __init__(self, context: Context, node: CaptionNode, loaders: Loaders) -> None:
+    def __init__(self, context, node, loaders):
         self.node = node
         self.loaders = loaders
         self.user = Node("user", context=context)
-        self.captions: list[Caption] = []
-        self.diagnostics: list[DiagnosticArray] = []
+        self.captions = []
+        self.diagnostics = []
         self.user.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, 10)
         self.images = self.user.create_publisher(Image, "image", 10)
         self.user.create_subscription(Caption, "robot/caption", self.captions.append, 10)
@@ -75,23 +71,23 @@ class Bench:
         self._spinning = threading.Thread(target=self._spin)
         self._spinning.start()
 
-    def _spin(self) -> None:
+    def _spin(self):
         while not self._ended:
             with contextlib.suppress(InvalidHandle):  # a test destroys a subscription while it is waited for
                 self.executor.spin_once(timeout_sec=0.1)
 
-    def wait_for(self, condition: Callable[[], Any], what: str) -> None:
+    def wait_for(self, condition, what):
         deadline_s = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < deadline_s, f"no {what}"
             time.sleep(0.01)
 
-    def caption(self, shade: int) -> Caption:
+    def caption(self, shade):
         """Publishes frames of a shade until a caption of it comes back."""
         self.wait_for(lambda: self.images.get_subscription_count(), "subscription to the images")
         self.captions.clear()
 
-        def answered() -> bool:
+        def answered():
             stamp = self.user.get_clock().now().to_msg()
             image = Image(**image_fields(shade))
             image.header.stamp = stamp
@@ -102,32 +98,30 @@ class Bench:
         self.wait_for(answered, f"caption of shade {shade}")
         return self.captions[-1]
 
-    def status(self) -> DiagnosticStatus:
+    def status(self):
         """The next status that the node publishes from now on."""
         self.diagnostics.clear()
         self.wait_for(lambda: len(self.diagnostics) > 1, "diagnostics")
-        status: DiagnosticStatus = self.diagnostics[-1].status[0]
-        return status
+        return self.diagnostics[-1].status[0]
 
-    def counts(self) -> dict[str, str]:
+    def counts(self):
         return {value.key: value.value for value in self.status().values}
 
-    def is_idle(self) -> bool:
+    def is_idle(self):
         """Whether every image received is counted in another count."""
         counts = self.counts()
         others = ("images answered", "images dropped for newer ones", "images passed over", "images unchanged")
         return int(counts["images received"]) == sum(int(counts[name]) for name in others)
 
-    def state(self) -> str:
+    def state(self):
         """The label of the node's state, as a user's node gets it."""
         client = self.user.create_client(GetState, "/caption_node/get_state")
         assert client.wait_for_service(10)
         future = client.call_async(GetState.Request())
         self.wait_for(future.done, "state")
-        label: str = future.result().current_state.label
-        return label
+        return future.result().current_state.label
 
-    def close(self, context: Context) -> None:
+    def close(self, context):
         self._ended = True
         self._spinning.join()
         self.executor.shutdown()
@@ -136,12 +130,12 @@ class Bench:
 
 
 @pytest.fixture
-def loaded() -> list[FakeCaptioner]:
+def loaded():
     return []
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Iterator[Bench]:
+def bench(monkeypatch, loaded):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
     rclpy.init(context=context, domain_id=free_domain_id())
@@ -161,8 +155,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, loaded: list[FakeCaptioner]) -> Itera
     bench.close(context)
 
 
-def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench: Bench) -> None:
-    def refuse(*chosen: Any) -> Any:
+def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench):
+    def refuse(*chosen):
         raise CoverageError("there is no spaCy")
 
     bench.loaders.coverage = refuse
@@ -172,11 +166,11 @@ def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench: Bench) 
     assert (caption.status, len(caption.nouns), caption.coverage.valid) == (Caption.STATUS_OK, 0, False)
 
 
-def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Any] = []
-    threads: set[str] = set()
+def test_the_overlay_is_drawn_only_while_somebody_watches(bench, monkeypatch):
+    drawn = []
+    threads = set()
 
-    def drawing(*arguments: Any) -> Any:
+    def drawing(*arguments):
         drawn.append(arguments)
         threads.add(threading.current_thread().name)
         return outputs_draw(*arguments)
@@ -188,8 +182,8 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
     bench.caption(100)
     assert not drawn
 
-    overlays: list[Image] = []
-    jpegs: list[CompressedImage] = []
+    overlays = []
+    jpegs = []
     watching = [
         bench.user.create_subscription(kind, topic, received.append, qos_profile_sensor_data)
         for kind, topic, received in (
@@ -198,7 +192,7 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
         )
     ]
 
-    def both_seen() -> bool:
+    def both_seen():
         bench.caption(101)
         return bool(overlays and jpegs)
 
@@ -217,7 +211,7 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
     for subscription in watching:
         bench.user.destroy_subscription(subscription)
 
-    def nobody_is_drawn_for() -> bool:
+    def nobody_is_drawn_for():
         before = len(drawn)
         bench.caption(102)
         return len(drawn) == before
@@ -225,12 +219,10 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench: Bench, monkeypa
     bench.wait_for(nobody_is_drawn_for, "end of drawing")
 
 
-def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    converted: list[int] = []
+def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber(bench, monkeypatch):
+    converted = []
 
-    def to_vision(objects: tuple[Any, ...], header: Header, module: Any) -> DetectedObjectArray:
+    def to_vision(objects, header, module):
         converted.append(len(objects))
         return DetectedObjectArray(header=header)
 
@@ -242,7 +234,7 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
     bench.node.trigger_activate()
     bench.caption(100)
     assert not converted
-    received: list[DetectedObjectArray] = []
+    received = []
     bench.user.create_subscription(DetectedObjectArray, "robot/caption/detections", received.append, 10)
     bench.wait_for(lambda: bench.caption(101) and received, "detections")
     assert set(converted) == {1}
@@ -253,15 +245,13 @@ def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber
     )
 
 
-def publish(bench: Bench, image: Image) -> bool:
+def publish(bench, image):
     bench.images.publish(image)
     time.sleep(0.05)
     return True
 
 
-def test_on_request_only_the_services_caption_and_the_rate_is_limited(
-    bench: Bench, loaded: list[FakeCaptioner]
-) -> None:
+def test_on_request_only_the_services_caption_and_the_rate_is_limited(bench, loaded):
     bench.node.trigger_configure()
     bench.node.trigger_activate()
     (captioner,) = loaded
@@ -270,7 +260,7 @@ def test_on_request_only_the_services_caption_and_the_rate_is_limited(
     bench.wait_for(bench.is_idle, "end of the work")
     captioner.shades.clear()
 
-    def publish_until_passed_over(images: int) -> None:
+    def publish_until_passed_over(images):
         end = int(bench.counts()["images passed over"]) + images
         bench.wait_for(lambda: publish(bench, image) and int(bench.counts()["images passed over"]) >= end, "images")
 
@@ -291,10 +281,10 @@ def test_on_request_only_the_services_caption_and_the_rate_is_limited(
     bench.wait_for(bench.is_idle, "end of the work")
 
 
-def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activation(bench: Bench) -> None:
+def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activation(bench):
     bench.node.set_parameters([Parameter("text_on_change", value=True)])
     bench.node.trigger_configure()
-    texts: list[String] = []
+    texts = []
     bench.user.create_subscription(String, "robot/caption/text", texts.append, 10)
     bench.wait_for(lambda: bench.user.count_publishers("robot/caption/text"), "publisher")
     for _ in range(2):
@@ -307,7 +297,7 @@ def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activat
         texts.clear()
 
 
-def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench: Bench, loaded: list[FakeCaptioner]) -> None:
+def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench, loaded):
     node = bench.node
     for _ in range(2):
         assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
@@ -320,8 +310,8 @@ def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench: Bench
         assert captioner() is None
 
 
-def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(bench: Bench) -> None:
-    def refuse(*arguments: Any) -> FakeCaptioner:
+def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(bench):
+    def refuse(*arguments):
         raise BundleError("there is no bundle there" + "!" * 1_000_000)
 
     bench.loaders.captioner = refuse
@@ -335,22 +325,21 @@ def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(bench:
     assert bench.caption(98).status == Caption.STATUS_OK
 
 
-def request_transition(bench: Bench, transition: int) -> ChangeState.Response | None:
+def request_transition(bench, transition):
     """Ask for a transition as a user's node does."""
     client = bench.user.create_client(ChangeState, "/caption_node/change_state")
     assert client.wait_for_service(10)
     future = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
     bench.wait_for(future.done, f"answer to the transition {transition}")
-    response: ChangeState.Response | None = future.result()
-    return response
+    return future.result()
 
 
 @pytest.fixture
-def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+def cancelled(monkeypatch):
     """Set as soon as a node cancels its loading."""
     event, cancel_loading = threading.Event(), Worker.cancel_loading
 
-    def cancel(worker: Worker) -> None:
+    def cancel(worker):
         cancel_loading(worker)
         event.set()
 
@@ -359,14 +348,12 @@ def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 @pytest.mark.parametrize("autostart", [False, True])
-def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(
-    monkeypatch: pytest.MonkeyPatch, autostart: bool, cancelled: threading.Event
-) -> None:
+def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(monkeypatch, autostart, cancelled):
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
     loading = threading.Event()
 
-    def load(*chosen: Any) -> FakeCaptioner:
+    def load(*chosen):
         if not loading.is_set():
             loading.set()
             assert cancelled.wait(30)
@@ -404,10 +391,10 @@ def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(
     bench.close(context)
 
 
-def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled: threading.Event, bench: Bench) -> None:
-    cleanup: list[Any] = []
+def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled, bench):
+    cleanup = []
 
-    def load(*chosen: Any) -> Any:
+    def load(*chosen):
         cleanup.append(threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CLEANUP]))
         cleanup[0].start()
         assert cancelled.wait(30)
@@ -423,7 +410,7 @@ def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled:
     assert {value.key: value.value for value in status.values}["model"] == ""
 
 
-def test_another_node_of_the_same_name_is_noticed(bench: Bench) -> None:
+def test_another_node_of_the_same_name_is_noticed(bench):
     assert bench.status().message == "unconfigured"
     namesake = Node("caption_node", context=bench.user.context)
     bench.wait_for(lambda: bench.status().message.startswith("2 nodes have the name /caption_node"), "warning")
