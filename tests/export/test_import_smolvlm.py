@@ -42,6 +42,9 @@ def folder(tmp_path_factory):
     with torch.no_grad():
         model.lm_head.weight[2] += 0.25  # captions of several lengths
     model.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["vision_config"]["model_type"] = "idefics3"  # as in the released files
+    (folder / "config.json").write_text(json.dumps(config))
     return folder
 
 

@@ -50,8 +50,8 @@ TOWERS: Mapping[str, _Tower] = {
     "vit": _Tower("ViTModel", 1, {"add_pooling_layer": False}, takes_rectangles=True),
 }
 """By ``model_type`` of the tower's config."""
-_ALIKE = {"idefics3_vision": "siglip_vision_model", "smolvlm_vision": "siglip_vision_model"}
-"""Towers that compute what another one computes, for whole frames."""
+_ALIKE = dict.fromkeys(("idefics3", "idefics3_vision", "smolvlm", "smolvlm_vision"), "siglip_vision_model")
+"""Towers that compute what another one computes, for whole frames; released files call them by either name."""
 _PREFIXES = {
     "blip": "vision_model", "florence2": "model", "git": "git.image_encoder", "idefics3": "model.vision_model",
     "smolvlm": "model.vision_model", "vision-encoder-decoder": "encoder",
