@@ -58,7 +58,10 @@ def test_each_thing_that_an_exhaustive_list_lacks_is_charged_for():
     captions = TrainingCaptions(words, vocabulary, 6, 6, things=[("couch",), None])
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", absent_penalty=0.3)
     plain, charged = (make_rewards(captions, phase)[:count] for count in (1, 2))
-    said = np.array([[vocabulary.encode(text.split()) for text in ("a sofa and a lamp", "a puppy and a dog", "a sofa and a night")]] * 2)
+    said = np.array(
+        [[vocabulary.encode(text.split()) for text in ("a sofa and a lamp", "a puppy and a dog", "a sofa and a night")]]
+        * 2
+    )
     images = np.array([0, 1])
     difference = sum(reward(images, said) for reward in charged) - sum(reward(images, said) for reward in plain)
     np.testing.assert_allclose(difference, [[0.0, -0.6, -0.3], [0.0, 0.0, 0.0]])
