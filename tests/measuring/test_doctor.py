@@ -87,7 +87,7 @@ def test_bundles_are_found_with_what_they_need(tmp_path):
 
 def test_the_larger_captioners_are_those_that_fit_the_memory():
     assert "GIT-base 0.7 s a caption, 0.5 GB" in doctor._check_larger_captioners(0.1, 0.55).found
-    assert "SmolVLM" not in doctor._check_larger_captioners(0.1, 0.55).found
+    assert "BLIP" not in doctor._check_larger_captioners(0.1, 0.55).found
     assert "none fits" in doctor._check_larger_captioners(0.1, 0.1).found
 
 
