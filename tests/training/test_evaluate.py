@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from smart_caption_ros.captioning import Bundle, Captioner
 from tests.detection.tiny_detectors import COLOURS_BGR
 from tests.tiny_model import tiny_trained
+from tests.training.commands import run_here
 from tests.training.evaluation.metrics.needs_java import fake_java
 from tests.training.small_coco_photographs import DEV, make_coco_photographs
 from tests.training.small_flickr8k import make_data
@@ -62,32 +61,13 @@ def coco(tmp_path):
     return tmp_path
 
 
-@dataclass(frozen=True)
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-class Command:
-    """Runs the command in this process, without Java."""
-
-    def __init__(self, monkeypatch, capsys):
-        self.monkeypatch, self.capsys = monkeypatch, capsys
-
-    def __call__(self, *options):
-        self.monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
-        self.capsys.readouterr()
-        return Done(main(), *self.capsys.readouterr())
-
-
 @pytest.fixture
-def evaluate(data, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
+def evaluate(data, tmp_path, monkeypatch):
+    """The command, without Java."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    return Command(monkeypatch, capsys)
+    return lambda *options: run_here(main, *options, data=data)
 
 
 def scored(done, path):

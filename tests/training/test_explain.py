@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.tiny_model import TINY_SIZES, tiny_trained
+from tests.training.commands import run_here
 from tests.training.region_files import WIDTH, regions, write_npz
 from training import explain
 from training.engine.trained_captioner import TrainedCaptioner
@@ -14,7 +15,7 @@ from training.models.pma_net import PmaNet, PmaNetConfig
 from training.models.up_down import UpDown, UpDownConfig
 
 EXPERIMENT = {
-    "name": "any", "family": "up_down", "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}],
+    "name": "any", "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}],
 }  # fmt: skip
 
 
@@ -22,32 +23,28 @@ def saved(path, features=None, image_size=None):
     """Write a captioner that is quick to attribute, of photographs or of stored features."""
     torch.manual_seed(0)
     trained = tiny_trained()
-    assert trained.backbone is not None
     width = trained.backbone.spec.token_width if features is None else WIDTH
     captioner = UpDown(UpDownConfig(len(trained.vocabulary), width, **TINY_SIZES["up_down"])).eval()
     inputs = {"features": {"npz": str(features), "width": WIDTH}} if features else {"backbone": "any.onnx"}
-    backbone = trained.backbone if features is None else None
-    saved = TrainedCaptioner(
-        "up_down", captioner, backbone, trained.vocabulary, {"experiment": {**EXPERIMENT, **inputs}}
-    )
-    saved.set_image_size(image_size)
-    saved.save(path)
-    return path
+    return write(path, trained, "up_down", captioner, inputs, None if features else trained.backbone, image_size)
 
 
 def saved_pma_net(path, *, ready, image_size=None):
     torch.manual_seed(0)
     trained = tiny_trained()
-    assert trained.backbone is not None
     config = PmaNetConfig(len(trained.vocabulary), trained.backbone.spec.token_width, **TINY_SIZES["pma_net"])
     captioner = PmaNet(config).eval()
     for memory in captioner.memories():
         memory.ready.fill_(ready)
         memory.prototype_keys.normal_()
-    record = {"experiment": {**EXPERIMENT, "family": "pma_net", "backbone": "any.onnx"}}
-    pma_net = TrainedCaptioner("pma_net", captioner, trained.backbone, trained.vocabulary, record)
-    pma_net.set_image_size(image_size)
-    pma_net.save(path)
+    return write(path, trained, "pma_net", captioner, {"backbone": "any.onnx"}, trained.backbone, image_size)
+
+
+def write(path, trained, family, captioner, inputs, backbone, image_size):
+    record = {"experiment": {**EXPERIMENT, "family": family, **inputs}}
+    written = TrainedCaptioner(family, captioner, backbone, trained.vocabulary, record)
+    written.set_image_size(image_size)
+    written.save(path)
     return path
 
 
@@ -56,15 +53,15 @@ def photograph(path):
     return path
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr("sys.argv", ["explain", *map(str, arguments), "--max-words", "4", "--beam-size", "2"])
-    return explain.main()
+def run(*arguments):
+    return run_here(explain.main, *arguments, "--max-words", "4", "--beam-size", "2")
 
 
-def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path, monkeypatch, capsys):
+def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path):
     model = saved(tmp_path / "best.safetensors")
-    assert run(monkeypatch, model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png") == 0
-    words = capsys.readouterr().out.split("a.png: ")[1].split()[::2]
+    done = run(model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png")
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split("a.png: ")[1].split()[::2]
     picture = cv2.imread(str(tmp_path / "out.png"))
     assert words
     assert picture.shape[1] >= len(words) * 120
@@ -80,25 +77,25 @@ def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(image_size, 
         return draw_attributions(words, scores, image, boxes)
 
     monkeypatch.setattr(explain, "draw_attributions", draw)
-    assert run(monkeypatch, model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png") == 0
+    assert run(model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png").returncode == 0
     [(scores, boxes)] = drawn
     assert scores[1] == boxes == cells**2
 
 
-def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tmp_path, monkeypatch, capsys):
+def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tmp_path):
     features = write_npz(tmp_path, {"9": regions(3)})
     (tmp_path / "bundle").mkdir()
     saved(tmp_path / "bundle" / "captioner.safetensors", features)
     image, output = photograph(tmp_path / "COCO_val2014_000000000009.png"), tmp_path / "out.png"
-    assert run(monkeypatch, tmp_path / "bundle", image, "-o", output) == 0
+    assert run(tmp_path / "bundle", image, "-o", output).returncode == 0
     assert output.exists()
-    assert run(monkeypatch, tmp_path / "bundle", photograph(tmp_path / "b.png"), "-o", output) == 1
-    assert "stored features have no image b" in capsys.readouterr().err
+    refused = run(tmp_path / "bundle", photograph(tmp_path / "b.png"), "-o", output)
+    assert (refused.returncode, "stored features have no image b" in refused.stderr) == (1, True)
 
 
-def test_a_bundle_without_a_checkpoint_is_refused(tmp_path, monkeypatch, capsys):
-    assert run(monkeypatch, tmp_path, tmp_path / "a.png", "-o", tmp_path / "out.png") == 1
-    assert "graphs, which have no gradients" in capsys.readouterr().err
+def test_a_bundle_without_a_checkpoint_is_refused(tmp_path):
+    done = run(tmp_path, tmp_path / "a.png", "-o", tmp_path / "out.png")
+    assert (done.returncode, "graphs, which have no gradients" in done.stderr) == (1, True)
 
 
 def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined():
@@ -114,23 +111,22 @@ def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined():
 
 
 @pytest.mark.parametrize(("image_size", "height"), [(None, 240), (288, 288)])
-def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(
-    image_size, height, tmp_path, monkeypatch, capsys
-):
+def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(image_size, height, tmp_path):
     photographs = [photograph(tmp_path / name) for name in ("a.png", "b.png")]
     model = saved_pma_net(tmp_path / "best.safetensors", ready=True, image_size=image_size)
-    assert run(monkeypatch, model, *photographs, "-o", tmp_path / "out.png", "--prototypes") == 0
+    done = run(model, *photographs, "-o", tmp_path / "out.png", "--prototypes")
+    assert done.returncode == 0, done.stderr
     assert cv2.imread(str(tmp_path / "out.png")).shape[0] == 2 * height
-    assert "b.png: w" in capsys.readouterr().out
+    assert "b.png: w" in done.stdout
 
 
 @pytest.mark.parametrize(("kind", "message"), [("empty", "has no prototypes yet"), ("other", "only pma_net has")])
-def test_a_model_without_prototypes_is_refused(kind, message, tmp_path, monkeypatch, capsys):
+def test_a_model_without_prototypes_is_refused(kind, message, tmp_path):
     model = tmp_path / "best.safetensors"
     if kind == "other":
         saved(model)
     else:
         saved_pma_net(model, ready=False)
     image = photograph(tmp_path / "a.png")
-    assert run(monkeypatch, model, image, "-o", tmp_path / "out.png", "--prototypes") == 1
-    assert message in capsys.readouterr().err
+    done = run(model, image, "-o", tmp_path / "out.png", "--prototypes")
+    assert (done.returncode, message in done.stderr) == (1, True)

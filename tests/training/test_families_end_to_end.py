@@ -1,7 +1,6 @@
 """M2 with word vectors and the Object Relation Transformer from stored features to the score of their ensemble."""
 
 import json
-import sys
 from dataclasses import asdict
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import TINY_SIZES
+from tests.training.commands import run_here
 from tests.training.region_files import WIDTH
 from tests.training.small_coco import features_config, make_coco, write_coco_config
 from training import evaluate
@@ -56,13 +56,11 @@ def test_members_of_different_families_are_scored_beside_their_ensemble(data, tm
     assert kept.captioner.word_vectors[kept.vocabulary.encode(["box"])[0]].tolist() == [0, 2, 1]
     relation = train(tmp_path / "relation", data, "object_relation", TINY_SIZES["object_relation"])
 
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
     monkeypatch.setenv("PATH", str(tmp_path))  # without Java, which this is not about
     monkeypatch.delenv("JAVA_HOME", raising=False)
     out, splits = tmp_path / "out.json", data / "coco" / "dataset_coco.json"
     options = ["--checkpoint", m2, relation, "--ensemble", "--karpathy", splits, "--split", "test", "--json", out]
-    monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, options)])
-    assert evaluate.main() == 0
+    assert run_here(evaluate.main, *options, data=data).returncode == 0
     models = json.loads(out.read_text())["models"]
     assert list(models) == ["m2", "object_relation", "ensemble of 2: m2, object_relation"]
 

@@ -15,6 +15,7 @@ from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.engines import create_engine
 from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
+from tests.training.commands import run_here
 from tests.training.region_files import WIDTH, regions, write_tsv
 from training.data.feature_extraction import Ids, find_photographs
 from training.data.feature_store import FeatureStore
@@ -30,28 +31,15 @@ def photograph(path, seed):
     return image
 
 
-class Command:
-    """The command, run in this process."""
-
-    def __init__(self, monkeypatch, capsys, bundle):
-        self.monkeypatch, self.capsys, self.bundle = monkeypatch, capsys, bundle
-
-    def __call__(self, *options, bundle=None):
-        return self.run("--bundle", bundle or self.bundle, *options)
-
-    def run(self, *options):
-        """Run the command without a bundle."""
-        words = ["features", *options]
-        self.monkeypatch.setattr(sys, "argv", list(map(str, words)))
-        self.capsys.readouterr()
-        status = main()
-        out, err = self.capsys.readouterr()
-        return status, out, err
-
-
 @pytest.fixture
-def features(monkeypatch, capsys, tiny_bundle):
-    return Command(monkeypatch, capsys, tiny_bundle)
+def features(tiny_bundle):
+    """The command with the tiny bundle; returns status, output and errors."""
+
+    def run(*options, bundle=tiny_bundle):
+        done = run_here(main, *(("--bundle", bundle) if bundle else ()), *options)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
 
 
 def test_the_store_has_the_tokens_of_the_robots_vision_graph(features, tmp_path, tiny_bundle):
@@ -176,7 +164,7 @@ def test_published_features_are_converted(features, tmp_path):
         write_tsv(folder, {image: regions(3)})
     files = (first / "features.tsv", second / "features.tsv")
     options = ("--from", "tsv", "--width", WIDTH, "--max-regions", 2, "-o", tmp_path / "store")
-    status, out, _ = features.run(*files, *options)
+    status, out, _ = features(*files, *options, bundle=None)
     assert (status, out.split()[0]) == (0, "2")
     store = FeatureStore(tmp_path / "store")
     assert store.images() == ["7", "8"]
@@ -190,7 +178,7 @@ def test_published_features_are_converted(features, tmp_path):
         ((*files, *options, "--bundle", tmp_path), "--bundle and --detector make features of photographs"),
         ((*files, "-o", tmp_path / "other"), "give one folder of photographs, not 2 paths"),
     ):
-        status, _, err = features.run(*wrong)
+        status, _, err = features(*wrong, bundle=None)
         assert (status, complaint in err, "Traceback" in err) == (1, True, False)
 
 

@@ -1,7 +1,6 @@
 """Training, scoring and export of a captioner of each format of features."""
 
 import json
-import sys
 from collections import Counter
 
 import numpy as np
@@ -10,11 +9,11 @@ from spacy.lang.en.stop_words import STOP_WORDS
 
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL
+from tests.training.commands import run_here
 from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
 from training import evaluate, features
 from training.data.coco import Karpathy
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
-from training.engine.checkpoint_captions import DatasetCaptioner
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
@@ -35,11 +34,6 @@ def train(folder, data, **changes):
     return trainer
 
 
-def command(monkeypatch, module, *options):
-    monkeypatch.setattr(sys, "argv", ["command", *map(str, options)])
-    return int(module.main())
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -57,24 +51,42 @@ def test_a_vocabulary_without_words_or_with_fewer_than_beams_is_refused_before_t
         Trainer(config, data, tmp_path / "run", tmp_path / "cache")
 
 
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """For each format a run, and whether the captioner was training and what it saw whenever it encoded images."""
+    runs, encode = {}, Smart.encode
+    for kind in FORMATS:
+        encoded: list[tuple[bool, Visual]] = []
+
+        def recorded(captioner, visual, encoded=encoded):
+            encoded.append((captioner.training, visual))
+            return encode(captioner, visual)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Smart, "encode", recorded)
+            runs[kind] = train(tmp_path_factory.mktemp(kind), data, features=features_config(kind)), encoded
+    return runs
+
+
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_captioner_of_stored_features_is_trained_and_scored(data, tmp_path, kind, monkeypatch):
-    trainer = train(tmp_path, data, features=features_config(kind))
+def test_a_captioner_of_stored_features_is_trained_on_boxes_too_and_scored(data, trained, tmp_path, kind, monkeypatch):
+    trainer, encoded = trained[kind]
     assert [entry["phase"] for entry in trainer.progress.history] == ["xe", "scst"]
-    best = tmp_path / "run" / "best.safetensors"
-    kept = TrainedCaptioner.load(best)
+    assert {training for training, _ in encoded} == {True, False}
+    for _, visual in encoded:
+        assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
+    kept = TrainedCaptioner.load(trainer.result)
     assert kept.backbone is None
     assert kept.record["features"]["kind"] == kind
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
     monkeypatch.setenv("PATH", str(tmp_path))  # without Java, which this is not about
     monkeypatch.delenv("JAVA_HOME", raising=False)
     out, splits = tmp_path / "out.json", data / "coco" / "dataset_coco.json"
-    options = ("--checkpoint", best, "--karpathy", splits, "--split", "test", "--json", out)
-    assert command(monkeypatch, evaluate, *options) == 0
+    options = ("--checkpoint", trainer.result, "--karpathy", splits, "--split", "test", "--json", out)
+    assert run_here(evaluate.main, *options, data=data).returncode == 0
     model = json.loads(out.read_text())["models"]["small-coco"]
     assert model["per_image"].keys() == set(Karpathy.load(splits).split("test"))
     assert (model["engine"], model["repeat_penalty"]) == ("torch", 0)
-    assert command(monkeypatch, evaluate, *options, "--repeat-penalty", "50") == 0
+    assert run_here(evaluate.main, *options, "--repeat-penalty", "50", data=data).returncode == 0
     model = json.loads(out.read_text())["models"]["small-coco"]
     assert model["repeat_penalty"] == 50
     for image in model["per_image"].values():
@@ -82,32 +94,8 @@ def test_a_captioner_of_stored_features_is_trained_and_scored(data, tmp_path, ki
         assert len(content) == len(set(content))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_boxes_reach_the_captioner_in_training_search_and_evaluation(data, tmp_path, kind, monkeypatch):
-    encoded: list[tuple[bool, Visual]] = []
-    encode = Smart.encode
-
-    def recorded(captioner, visual):
-        encoded.append((captioner.training, visual))
-        return encode(captioner, visual)
-
-    monkeypatch.setattr(Smart, "encode", recorded)
-    train(tmp_path, data, features=features_config(kind))
-    splits = Karpathy.load(data / "coco" / "dataset_coco.json")
-    DatasetCaptioner(tmp_path / "run" / "best.safetensors").caption(splits.split("test"), None, data)
-    assert {training for training, _ in encoded} == {True, False}
-    assert encoded[-1][1].tokens.shape[0] == len(splits.split("test")), "the evaluation came last"
-    for _, visual in encoded:
-        assert visual.boxes_xyxy is not None
-        assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
-
-
-def test_every_format_gives_the_same_losses(data, tmp_path):
-    losses = {}
-    for kind in FORMATS:
-        (tmp_path / kind).mkdir()
-        trainer = train(tmp_path / kind, data, features=features_config(kind))
-        losses[kind] = [entry["loss"] for entry in trainer.progress.history]
+def test_every_format_gives_the_same_losses(trained):
+    losses = {kind: [entry["loss"] for entry in trainer.progress.history] for kind, (trainer, _) in trained.items()}
     assert losses["hdf5"] == losses["tsv"] == losses["npz"]
     assert losses["store"] == pytest.approx(losses["npz"], abs=2e-3)  # float16
 
@@ -157,21 +145,18 @@ def test_images_without_features_are_counted_before_training_begins(data, tmp_pa
 
 
 @pytest.mark.long
-def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_graph(
-    data, tmp_path, tiny_bundle, monkeypatch, capsys
-):
+def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_graph(data, tmp_path, tiny_bundle):
     import export.__main__ as export
 
     options = (data / "coco", "--bundle", tiny_bundle, "-o", tmp_path / "store", "--ids", "number")
-    assert command(monkeypatch, features, *options) == 0
+    assert run_here(features.main, *options).returncode == 0
     phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5}]
     train(tmp_path, data, features={"store": str(tmp_path / "store")}, phases=phases)
     best, bundle = tmp_path / "run" / "best.safetensors", tmp_path / "bundle"
-    monkeypatch.setenv("SMART_CAPTION_DATA", str(data))
-    assert command(monkeypatch, export, best, bundle) == 1
-    assert "give it with --vision-from" in capsys.readouterr().err
-    assert command(monkeypatch, export, best, bundle, "--vision-from", tiny_bundle, "--check-images", 3) == 0
-    assert "3 of 3 captions" in capsys.readouterr().out
+    refused = run_here(export.main, best, bundle, data=data)
+    assert (refused.returncode, "give it with --vision-from" in refused.stderr) == (1, True)
+    done = run_here(export.main, best, bundle, "--vision-from", tiny_bundle, "--check-images", 3, data=data)
+    assert (done.returncode, "3 of 3 captions" in done.stdout) == (0, True)
     exported, lender = Bundle.load(bundle), Bundle.load(tiny_bundle)
     assert exported.manifest["preprocessing"] == lender.manifest["preprocessing"]
     assert "COCO" in exported.manifest["trained_on"][0]["name"]
@@ -190,7 +175,7 @@ def test_a_captioner_of_a_bundles_tokens_is_exported_with_the_bundles_vision_gra
     ],
 )
 def test_a_captioner_whose_features_no_bundle_computes_is_not_exported(
-    tiny_checkpoint, tiny_bundle, tmp_path, monkeypatch, capsys, facts, options, complaint
+    tiny_checkpoint, tiny_bundle, tmp_path, facts, options, complaint
 ):
     import export.__main__ as export
 
@@ -202,6 +187,6 @@ def test_a_captioner_whose_features_no_bundle_computes_is_not_exported(
     path = tmp_path / "best.safetensors"
     trained.save(path)
     given = [str(tiny_bundle) if word == "BUNDLE" else word for word in options]
-    assert command(monkeypatch, export, path, tmp_path / "bundle", *given) == 1
-    assert complaint in capsys.readouterr().err
+    done = run_here(export.main, path, tmp_path / "bundle", *given)
+    assert (done.returncode, complaint in done.stderr) == (1, True)
     assert not (tmp_path / "bundle").exists()
