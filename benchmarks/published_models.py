@@ -57,6 +57,7 @@ class Published:
     frame: int
     """Width and height of its frames."""
     beams: int = BEAMS
+    prompt: str = ""
 
 
 def _git(**vision: Any) -> Any:
@@ -93,14 +94,24 @@ def _smolvlm(width: int, heads: int, layers: int) -> Any:
     return Idefics3ForConditionalGeneration(config)
 
 
+def _florence2() -> Any:
+    from transformers import Florence2Config, Florence2ForConditionalGeneration
+
+    sizes = {"layers": 6, "attention_heads": 12, "ffn_dim": 3072}
+    text: dict[str, Any] = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in sizes.items()}
+    text |= {"model_type": "bart", "d_model": 768, "vocab_size": 51328}
+    return Florence2ForConditionalGeneration(Florence2Config(vision_config={"projection_dim": 768}, text_config=text))
+
+
 MODELS: Mapping[str, Published] = {
     "git-base": Published("git", _git, "CLIPImageProcessor", 224),
     "git-large": Published("git", lambda: _git(**_LARGE, patch_size=14), "CLIPImageProcessor", 224),
     "blip-base": Published("blip", _blip, "BlipImageProcessor", 384),
     "blip-large": Published("blip", lambda: _blip(**_LARGE), "BlipImageProcessor", 384),
     "vit-gpt2": Published("vision-encoder-decoder", _vit_gpt2, "ViTImageProcessor", 224),
-    "smolvlm-256m": Published("smolvlm", lambda: _smolvlm(576, 9, 30), "Idefics3ImageProcessor", 512, beams=1),
-    "smolvlm-500m": Published("smolvlm", lambda: _smolvlm(960, 15, 32), "Idefics3ImageProcessor", 512, beams=1),
+    "smolvlm-256m": Published("smolvlm", lambda: _smolvlm(576, 9, 30), "Idefics3ImageProcessor", 512, 1, QUESTION),
+    "smolvlm-500m": Published("smolvlm", lambda: _smolvlm(960, 15, 32), "Idefics3ImageProcessor", 512, 1, QUESTION),
+    "florence2-base": Published("florence2", _florence2, "ViTImageProcessor", 768, prompt="<CAPTION>"),
 }
 DEFAULT = ("git-base", "blip-base", "vit-gpt2")
 
@@ -201,6 +212,8 @@ def write_model(model: Published, folder: Path) -> None:
         pieces = {f"Ġw{index}": index for index in range(count)}
         pieces = {piece: index for piece, index in pieces.items() if index != frame.end} | {"<|endoftext|>": frame.end}
         (folder / "vocab.json").write_text(json.dumps(pieces))
+    elif model.format == "florence2":
+        _write_byte_pairs(folder, count)
     else:
         words = [f"w{index}" for index in range(count)]
         words[1], words[frame.padding], words[frame.begin], words[frame.end] = "[UNK]", "[PAD]", "[CLS]", "[SEP]"
@@ -242,6 +255,19 @@ def _write_chat(folder: Path, count: int) -> None:
     ).save_pretrained(folder)  # fmt: skip
 
 
+def _write_byte_pairs(folder: Path, count: int) -> None:
+    """Save a tokeniser with the pieces of BART's kind."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import BartTokenizer
+
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    pieces += [f"Ġw{index}" for index in range(len(pieces), count)]
+    tokenizer = Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    BartTokenizer(tokenizer_object=tokenizer).save_pretrained(folder)
+
+
 def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:
     """Run the command of the import; return its duration and its greatest memory.
 
@@ -249,8 +275,7 @@ def import_model(model: Published, folder: Path, bundle: Path, precision: str) -
         ImportFailedError: it failed.
     """
     command = [sys.executable, "-m", "export.import_checkpoint", model.format, str(folder), "-o", str(bundle)]
-    command += ["--prompt", QUESTION if model.format == "smolvlm" else ""]
-    command += ["--precision", precision, "--check-images", "2"]
+    command += ["--prompt", model.prompt, "--precision", precision, "--check-images", "2"]
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=errors, stderr=errors)

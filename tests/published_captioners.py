@@ -7,6 +7,8 @@ from transformers import (
     BertConfig,
     BlipConfig,
     BlipForConditionalGeneration,
+    Florence2Config,
+    Florence2ForConditionalGeneration,
     GitConfig,
     GitForCausalLM,
     GPT2Config,
@@ -89,6 +91,32 @@ def _full_vit(decoder):
     return _vision_encoder_decoder(decoder, {})
 
 
+QUESTION = [0, 8, 15, 9, 2]
+"""Published ids of what the encoder of Florence-2 reads with an image."""
+FLORENCE2_SPECIAL = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+
+
+def _florence2():
+    vision = {
+        "depths": (1, 1, 2, 1), "embed_dim": (8, 16, 24, 32), "num_heads": (2, 2, 2, 4), "num_groups": (2, 4, 2, 2),
+        "patch_stride": (4, 2, 2, 1), "window_size": 3, "projection_dim": 32, "max_position_embeddings": 9,
+    }  # fmt: skip
+    text = {
+        "model_type": "bart", "d_model": 32, "vocab_size": 60, "max_position_embeddings": 100, **FLORENCE2_SPECIAL,
+        "encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 48,
+        "decoder_layers": 3, "decoder_attention_heads": 4, "decoder_ffn_dim": 64,
+    }  # fmt: skip
+    config = Florence2Config(vision_config=vision, text_config=text, image_token_id=59)
+    return Florence2ForConditionalGeneration(config)
+
+
+def _full_florence2():
+    sizes = {f"{part}_{size}": n for part in ("encoder", "decoder") for size, n in _BASE.items()}
+    text = {"model_type": "bart", "d_model": 768, "vocab_size": 51328, **FLORENCE2_SPECIAL, **sizes}
+    return Florence2ForConditionalGeneration(Florence2Config(vision_config={"projection_dim": 768}, text_config=text))
+
+
+_BASE = {"layers": 6, "attention_heads": 12, "ffn_dim": 3072}
 TINY = {
     "git": functools.partial(_git, tie_word_embeddings=True),
     "git-untied": _git,
@@ -96,6 +124,7 @@ TINY = {
     "vit-gpt2": _vit_gpt2,
     "vit-bert": lambda: _vision_encoder_decoder(BertConfig(**_TINY_TEXT), _TINY_VISION),
     "smolvlm": _smolvlm,
+    "florence2": _florence2,
 }
 """Constructors by name."""
 CHAT = {"smolvlm-chat": functools.partial(_smolvlm, CHAT_WORDS, bos_token_id=1, eos_token_id=2, image_token_id=4)}
@@ -106,6 +135,7 @@ FULL_SIZE = {
     "vit-gpt2": lambda: _full_vit(GPT2Config(pad_token_id=50256)),
     "vit-bert": lambda: _full_vit(BertConfig(bos_token_id=101, eos_token_id=102)),
     "smolvlm": _full_smolvlm,
+    "florence2": _full_florence2,
 }
 
 
@@ -127,8 +157,12 @@ def published(name, *, full_size=False):
 
 
 def with_captions_that_end(model):
-    """Make the end token likelier, where the projection to the words has a bias."""
+    """Make the end token likelier, where the projection to the words has a bias, and Florence-2's."""
     end = SPECIAL["eos_token_id"]
+    if isinstance(model, Florence2ForConditionalGeneration):
+        row = model.lm_head.weight[FLORENCE2_SPECIAL["eos_token_id"]]
+        with torch.no_grad():
+            model.model.language_model.decoder.layers[-1].final_layer_norm.bias += 4 * row / row.norm()
     for name, bias in model.named_parameters():
         if name.endswith(("output.bias", "predictions.bias")) and len(bias) == WORDS:
             with torch.no_grad():
@@ -143,8 +177,16 @@ def image_tokens(model, pixels):
     if isinstance(model, Idefics3ForConditionalGeneration):
         tokens = model.model.vision_model(pixels).last_hidden_state
         return model.model.connector.pixel_shuffle(tokens, model.config.scale_factor)
+    if isinstance(model, Florence2ForConditionalGeneration):
+        return model.get_image_features(pixels).pooler_output
     vision = model.vision_model if isinstance(model, BlipForConditionalGeneration) else model.encoder
     return vision(pixels).last_hidden_state
+
+
+def encoder_words(model, pixels):
+    """Return the ids (B, N + Q) that the encoder of Florence-2 reads: a place for each token, and the question."""
+    count = image_tokens(model, pixels[:1]).shape[1]
+    return torch.tensor([[model.config.image_token_id] * count + QUESTION]).expand(len(pixels), -1)
 
 
 def published_logits(model, pixels, words):
@@ -158,4 +200,6 @@ def published_logits(model, pixels, words):
         tokens = torch.full((len(words), model.model.image_seq_len), model.config.image_token_id)
         found = model(input_ids=torch.cat([tokens, words], dim=1), pixel_values=pixels[:, None])
         return found.logits[:, tokens.shape[1] :]
+    if isinstance(model, Florence2ForConditionalGeneration):
+        return model(input_ids=encoder_words(model, pixels), pixel_values=pixels, decoder_input_ids=words).logits
     return model(pixel_values=pixels, decoder_input_ids=words).logits

@@ -3,14 +3,15 @@
 import json
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import BartTokenizer, PreTrainedTokenizerFast
 
+from export.import_checkpoint.transformers_models import TASKS
 from tests.published_captioners import CHAT_WORDS, FRAME, WORDS, published
 
 NOUNS = ("dog", "cat", "book", "cup", "man", "table")
 FORMATS = {"git": "git", "blip": "blip", "vit-gpt2": "vision-encoder-decoder", "vit-bert": "vision-encoder-decoder"}
 """Format of the importer by the name of the model."""
-_PROCESSORS = {"git": "CLIPImageProcessor", "blip": "BlipImageProcessor"}
+_PROCESSORS = {"git": "CLIPImageProcessor", "blip": "BlipImageProcessor", "florence2": "CLIPImageProcessor"}
 
 CHAT_TEMPLATE = (
     "<|im_start|>{% for message in messages %}{{ message['role'] | capitalize }}:"
@@ -52,7 +53,18 @@ def write_published(folder, name, **saving):
     model = published(name)
     model.save_pretrained(folder, **saving)
     filler = [f"w{index}" for index in range(WORDS)]
-    if name == "vit-gpt2":
+    if name == "florence2":
+        letters = sorted({letter for question, _ in TASKS.values() for letter in question.replace(" ", "Ġ")})
+        words = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *letters, *(f"Ġ{noun}" for noun in NOUNS), ",", "'s"]
+        rows = model.config.text_config.vocab_size
+        pieces = {word: index for index, word in enumerate([*[*words, *filler][: rows - 1], "<image>"])}
+        tokenizer = Tokenizer(models.BPE(pieces, []))
+        tokenizer.pre_tokenizer, tokenizer.decoder = (
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            decoders.ByteLevel(),
+        )
+        BartTokenizer(tokenizer_object=tokenizer).save_pretrained(folder)
+    elif name == "vit-gpt2":
         words = [*(f"Ġ{noun}" for noun in NOUNS), ",", "'s", "shelf", *(f"Ġ{word}" for word in filler)]
         pieces = {word: index for index, word in enumerate([*words[: WORDS - 1], "<|endoftext|>"])}
         (folder / "vocab.json").write_text(json.dumps(pieces))
@@ -71,5 +83,7 @@ def write_published(folder, name, **saving):
     }  # fmt: skip
     if name == "git":
         processor |= {"do_center_crop": True, "crop_size": {"height": FRAME, "width": FRAME}}
+    if name == "florence2":
+        processor["do_center_crop"] = False
     (folder / "preprocessor_config.json").write_text(json.dumps(processor))
     return model

@@ -31,6 +31,15 @@ TINY_SIZES = {
             {"family": "up_down", "model": {"lstm_units": 24, "attention_units": 16, "embedding_width": 20}},
         ]
     },
+    "florence2": {
+        **TINY_TEXT_DECODER,
+        "d_model": 24,
+        "encoder_layers": 1,
+        "encoder_heads": 2,
+        "encoder_d_ff": 32,
+        "question": [5, 8],
+        "prompt": [1, 9],
+    },
     "git": TINY_TEXT_DECODER,
     "m2": {**TINY_TRANSFORMER, "memory_slots": 5},
     "pma_net": {**TINY_TRANSFORMER, "prototypes": 5, "bank_steps": 8, "bank_words": 4, "neighbours": 3},

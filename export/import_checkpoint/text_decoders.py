@@ -36,8 +36,8 @@ class TextDecoder(NamedTuple):
     family: str
     """A key of :data:`training.models.FAMILIES`."""
     captioner: Captioner
-    vision_prefix: str
-    """Beginning of the names of the vision model's tensors."""
+    vision_prefix: str | tuple[str, ...]
+    """Beginning of the names of the vision model's tensors, or several."""
     forbidden: tuple[int, ...]
     """Our ids of special words that repeat another word, and whose probability would count twice."""
 
@@ -57,6 +57,10 @@ class Names(NamedTuple):
     """Those outside of the layers, by ours."""
     token_types: str = ""
     """Table whose first row is added to every learnt position; empty: none."""
+    encoder_layer: str = ""
+    """As ``layer``, of an encoder of words and image."""
+    unused_positions: int = 0
+    """Rows of the tables of positions before the first position."""
 
 
 class Part(NamedTuple):
@@ -79,7 +83,7 @@ class Architecture(NamedTuple):
     """Its name in config.json and in transformers."""
     family: str
     """A key of :data:`training.models.FAMILIES`."""
-    vision_prefix: str
+    vision_prefix: str | tuple[str, ...]
     text_config: Callable[[Any], Any]
     """Returns the configuration of the decoder, whose ``model_type`` is a key of :data:`NAMES`."""
     options: Callable[[Any], Mapping[str, Any]] = lambda full: {}
@@ -109,6 +113,14 @@ _GPT2_PARTS: dict[str, str | Part] = {
     "cross_attention.value": Part("crossattention.c_attn", 1, 2),
     "cross_attention.output": Part("crossattention.c_proj"), "cross_norm": "ln_cross_attn",
     "inner": Part("mlp.c_fc"), "outer": Part("mlp.c_proj"), "feed_forward_norm": "ln_2",
+}  # fmt: skip
+_BART = "model.language_model"
+_BART_PARTS: dict[str, str | Part] = {
+    **{f"self_attention.{name}": f"self_attn.{name[0]}_proj" for name in _PROJECTIONS},
+    **{f"cross_attention.{name}": f"encoder_attn.{name[0]}_proj" for name in _PROJECTIONS},
+    "self_attention.output": "self_attn.out_proj", "self_norm": "self_attn_layer_norm",
+    "cross_attention.output": "encoder_attn.out_proj", "cross_norm": "encoder_attn_layer_norm",
+    "inner": "fc1", "outer": "fc2", "feed_forward_norm": "final_layer_norm",
 }  # fmt: skip
 
 _LLAMA_PARTS = {
@@ -157,6 +169,16 @@ NAMES: Mapping[str, Names] = {
             "token_projection": "model.connector.modality_projection.proj",
         },
     ),
+    "bart": Names(
+        f"{_BART}.shared", "lm_head", (), f"{_BART}.decoder.layers.#", _BART_PARTS,
+        {
+            "position_embedding": f"{_BART}.decoder.embed_positions",
+            "embedding_norm": f"{_BART}.decoder.layernorm_embedding",
+            "encoder_positions": f"{_BART}.encoder.embed_positions",
+            "encoder_norm": f"{_BART}.encoder.layernorm_embedding",
+        },
+        encoder_layer=f"{_BART}.encoder.layers.#", unused_positions=2,
+    ),
 }  # fmt: skip
 """By the decoder's ``model_type``."""
 SIZES = {
@@ -180,6 +202,15 @@ def _vision_encoder_decoder_options(full: Any) -> dict[str, Any]:
         "norm_first": not is_bert,
         **dict.fromkeys(("embedding_norm", "transform", "word_bias"), is_bert),
     }
+
+
+def _florence2_options(full: Any) -> dict[str, Any]:
+    text = full.text_config
+    return {
+        "layers": text.decoder_layers, "heads": text.decoder_attention_heads, "d_ff": text.decoder_ffn_dim,
+        "encoder_layers": text.encoder_layers, "encoder_heads": text.encoder_attention_heads,
+        "encoder_d_ff": text.encoder_ffn_dim, "dropout": text.dropout,
+    }  # fmt: skip
 
 
 def _smolvlm_options(full: Any) -> dict[str, Any]:
@@ -219,6 +250,10 @@ ARCHITECTURES = {
     ),
     "Idefics3ForConditionalGeneration": _smolvlm("idefics3"),
     "SmolVLMForConditionalGeneration": _smolvlm("smolvlm"),
+    "Florence2ForConditionalGeneration": Architecture(
+        "florence2", "florence2", ("model.vision_tower.", "model.multi_modal_projector."),
+        lambda full: full.text_config, _florence2_options,
+    ),
 }  # fmt: skip
 """The architectures by the names of config.json."""
 
@@ -229,6 +264,7 @@ def read_text_decoder(
     order: Sequence[int] | Tensor,
     prompt: Sequence[int] = (),
     before_image: Sequence[int] = (),
+    question: Sequence[int] = (),
 ) -> TextDecoder:
     """Build the captioner of a published model and load the published values.
 
@@ -239,6 +275,7 @@ def read_text_decoder(
             may stand for several of them.
         prompt: our ids of the words before every caption, the begin token first; empty: the begin token alone.
         before_image: our ids of the words before the image.
+        question: our ids of the words that an encoder reads with the image.
 
     Raises:
         ImportCheckpointError: the architecture is unknown or differs from the published one in what it computes, or a
@@ -257,12 +294,13 @@ def read_text_decoder(
         "tied": projection is None,
         "prompt": list(prompt),
         "before_image": list(before_image),
+        **({"question": list(question)} if question else {}),
         **architecture.options(full),
     }
     family = FAMILIES[architecture.family]
     try:
         with torch.device("meta"):  # its weights are the published tensors
-            width = vision.hidden_size * getattr(full, "scale_factor", 1) ** 2
+            width = _first(vision, ("hidden_size", "projection_dim")) * getattr(full, "scale_factor", 1) ** 2
             captioner = family(family.Config(len(rows), width, **options)).eval()
     except ValueError as error:
         raise ImportCheckpointError(f"config.json: {error}") from None
@@ -275,6 +313,8 @@ def read_text_decoder(
     ]
     ignored = {f"{names.embedding}.weight", f"{names.projection}.weight", *names.biases}
     ignored |= {name for name in state if name.startswith(architecture.vision_prefix) or name.endswith(_IGNORED)}
+    copies = (name for name in state if name.endswith(".embed_tokens.weight"))
+    ignored |= {name for name in copies if torch.equal(state[name], state[words])}
     load_published(captioner, sources, state, "a model of this config.json", ignored)
     padding, begin, end, unknown = rows[:4].tolist()
     repeats = (padding == end, begin in (padding, end), False, unknown in (padding, begin, end))
@@ -285,14 +325,16 @@ def read_text_decoder(
 def _source(ours: str, names: Names) -> Source:
     """Return where one of our parameters is from."""
     module, _, leaf = ours.rpartition(".")
-    if found := re.match(r"layers\.(\d+)\.(.+)", module):
-        part, prefix = names.parts[found[2]], names.layer.replace("#", found[1])
+    if found := re.match(r"(encoder_)?layers\.(\d+)\.(.+)", module):
+        part = names.parts[found[3]]
+        prefix = (names.encoder_layer if found[1] else names.layer).replace("#", found[2])
         if isinstance(part, Part):
             return Source(ours, f"{prefix}.{part.name}.{leaf}", part.of)
         return Source(ours, f"{prefix}.{part}.{leaf}")
-    return Source(
-        ours, f"{names.others[module]}.{leaf}", addend=names.token_types if module == "position_embedding" else ""
-    )
+    theirs = f"{names.others[module]}.{leaf}"
+    if module in ("position_embedding", "encoder_positions"):
+        return Source(ours, theirs, lambda table: table[names.unused_positions :], addend=names.token_types)
+    return Source(ours, theirs)
 
 
 def _first(config: Any, keys: Sequence[str]) -> Any:
@@ -316,7 +358,7 @@ def special_ids(config: Mapping[str, Any], generation: Mapping[str, Any] = Mappi
     else:
         begins = [
             generation.get("decoder_start_token_id"), getattr(full, "decoder_start_token_id", None),
-            generation.get("bos_token_id"), text.bos_token_id,
+            getattr(text, "decoder_start_token_id", None), generation.get("bos_token_id"), text.bos_token_id,
         ]  # fmt: skip
         found = {
             "bos_token_id": next((begin for begin in begins if begin is not None), None),
@@ -386,6 +428,7 @@ _EXPECTED = {
     "scale_attn_weights": True,
     "scale_attn_by_inverse_layer_idx": False,
     "cross_attention_hidden_size": None,
+    "scale_embedding": False,
 }
 """Options of decoders that change what they compute, with the values that the families have."""
 

@@ -6,8 +6,8 @@ of ``generate`` those of our search.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class PublishedSearch:
     length_penalty: float = 1.0
     max_new_tokens: int | None = None
     """In place of ``max_length``."""
+    no_repeat_ngram_size: int = 0
+    early_stopping: bool = False
     prompt: str = ""
     """Words before a caption, or the question of a chat."""
 
@@ -59,8 +61,15 @@ PUBLISHED: Mapping[str, PublishedSearch] = {
     "blip": PublishedSearch(3, 20, 5, prompt="a picture of"),  # configs/caption_coco.yaml of BLIP's code
     "vision-encoder-decoder": PublishedSearch(4, 16),  # the model card of vit-gpt2-image-captioning
     "smolvlm": PublishedSearch(1, 0, max_new_tokens=40, prompt="Describe the image in one sentence."),
+    "florence2": PublishedSearch(3, 32, no_repeat_ngram_size=3, early_stopping=True, prompt="<CAPTION>"),
 }
 """By the name of the format, where generation_config.json does not say otherwise."""
+TASKS = {
+    "<CAPTION>": ("What does the image describe?", 32),
+    "<DETAILED_CAPTION>": ("Describe in detail what is shown in the image.", 96),
+    "<MORE_DETAILED_CAPTION>": ("Describe with a paragraph what is shown in the image.", 160),
+}
+"""The prompts of Florence-2: the question that its processor makes of each, and our ``max_length`` of the answer."""
 _LEFT_OUT = ("repetition_penalty", "num_beam_groups", "do_sample")
 """Settings of ``generate`` that the search lacks: their name is printed, and the model is imported without them."""
 _REFUSED = (
@@ -77,6 +86,8 @@ _FOLLOWED = (
     "num_beams", "max_length", "max_new_tokens", "min_length", "min_new_tokens", "length_penalty", "early_stopping",
     "no_repeat_ngram_size", "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
 )  # fmt: skip
+_FORCED = ("forced_bos_token_id", "forced_eos_token_id")
+"""Settings that are followed where captions answer one of :data:`TASKS`."""
 _NEUTRAL_AT_1 = ("repetition_penalty", "encoder_repetition_penalty", "num_beam_groups", "guidance_scale")
 
 
@@ -112,22 +123,29 @@ def read_transformers_model(
     _check_architecture(folder, config, format_name)
     state = read_weights(folder)
     _check_values(folder, state)
-    generation = _generation(folder, config)
+    published = PUBLISHED[format_name]
+    text = published.prompt if choices.prompt is None else choices.prompt
+    is_task = published.prompt in TASKS
+    generation = _generation(folder, config, _FORCED if is_task else ())
     frame = special_ids(config, generation)
     words = published_words(read_tokenizer(folder), vocabulary_size(config), *frame)
-    published = PUBLISHED[format_name]
-    text, before_image = published.prompt if choices.prompt is None else choices.prompt, list[int]()
-    if architecture_of(config).is_chat:
+    question, before_image, prompt, forced = list[int](), list[int](), list[int](), list[int]()
+    if is_task:
+        question = _question(folder, words, text)
+        forced = words.encode(_forced(folder, generation, words.order, frame.end))
+        prompt = [words.vocabulary.begin_id, *forced]
+        published = replace(published, max_length=TASKS[text][1])
+    elif architecture_of(config).is_chat:
         before_image, prompt = _chat(folder, words, text, config["image_token_id"])
     else:
         prompt = _prompt(folder, words, text)
-    made = read_text_decoder(config, state, words.order, prompt, before_image)
+    made = read_text_decoder(config, state, words.order, prompt, before_image, question)
     try:
         backbone = load_transformers(str(folder.resolve()), data_folder() / "backbones")
     except BackboneError as error:
         raise ImportCheckpointError(str(error)) from None
     before = len(before_image) + max(len(prompt), 1) + (backbone.spec.tokens if before_image else 0)
-    search = _search(published, generation, before, made.captioner, made.forbidden, choices.beam_size)
+    search = _search(published, generation, before, made.captioner, made.forbidden, tuple(forced), choices.beam_size)
     trained = TrainedCaptioner(
         made.family, made.captioner, backbone, words.vocabulary, _record(name or Path(source).name, made), search
     )
@@ -142,6 +160,11 @@ def _check_architecture(folder: Path, config: Mapping[str, Any], format_name: st
         right = architecture_of(config).format
     except ImportCheckpointError as error:
         raise ImportCheckpointError(f"{folder}: {error}") from None
+    if (config.get("vision_config") or {}).get("model_type") == "davit":
+        raise ImportCheckpointError(
+            f"{folder} is in the layout of Microsoft's own code; take the same weights in that of transformers: "
+            "florence-community/Florence-2-base"
+        )
     if right != format_name:
         named = config["architectures"][0]
         raise ImportCheckpointError(f"{folder} holds a {named}; import it as {right}, not as {format_name}")
@@ -204,17 +227,44 @@ def _chat(folder: Path, words: PublishedWords, question: str, image: int) -> tup
     return words.encode(ids[: ids.index(image)]), words.encode(ids[ids.index(image) + 1 :])
 
 
-def _generation(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the settings of ``generate`` that the search follows.
+def _question(folder: Path, words: PublishedWords, task: str) -> list[int]:
+    """Return our ids of the question that the encoder of Florence-2 reads with the image.
+
+    Raises:
+        ImportCheckpointError: the task is unknown.
+    """
+    if task not in TASKS:
+        raise ImportCheckpointError(f"{folder}: --prompt must be one of {', '.join(TASKS)}, not {task!r}")
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    question = f"{tokenizer.bos_token}{TASKS[task][0]}{tokenizer.eos_token}"
+    return words.encode(tokenizer.encode(question, add_special_tokens=False))
+
+
+def _forced(folder: Path, generation: Mapping[str, Any], known: Sequence[int], end: int) -> list[int]:
+    """Return the published ids that ``generate`` is forced to begin with.
+
+    Raises:
+        ImportCheckpointError: it is forced to begin with an unknown token, or to end with another than the end token.
+    """
+    for key, allowed in zip(_FORCED, (known, (end,)), strict=True):
+        if key in generation and generation[key] not in allowed:
+            raise ImportCheckpointError(f"{folder / GENERATION} has {key} {generation[key]}, which no search follows")
+    return [generation[key] for key in _FORCED[:1] if key in generation]
+
+
+def _generation(folder: Path, config: Mapping[str, Any], forced: Collection[str]) -> dict[str, Any]:
+    """Read the settings of ``generate`` that the search follows, ``forced`` among them.
 
     Raises:
         ImportCheckpointError: a setting changes the words, and the search cannot follow it.
     """
     found = {key: value for key, value in read_settings(folder, GENERATION).items() if value is not None}
-    older = {**(config.get("decoder") or {}), **config}
+    older, followed = {**(config.get("decoder") or {}), **config}, {*_FOLLOWED, *forced}
     given = {**{key: older[key] for key in _REFUSED if key in older}, **found}
     for key, value in given.items():
-        if key in _FOLLOWED or _HARMLESS.fullmatch(key) or (key in _NEUTRAL_AT_1 and value == 1):
+        if key in followed or _HARMLESS.fullmatch(key) or (key in _NEUTRAL_AT_1 and value == 1):
             continue
         if value is None or (not value and not key.endswith("_token_id")):
             continue
@@ -233,19 +283,22 @@ def _search(
     before: int,
     captioner: Captioner,
     forbidden: tuple[int, ...],
+    forced: tuple[int, ...],
     beams: int | None,
 ) -> Search:
-    """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt; with
-    ``beams`` in place of the published.
+    """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt, of
+    which the ``forced`` ones are new words to it; with ``beams`` in place of the published.
     """
     found = {key: generation.get(key, value) for key, value in asdict(published).items() if key != "prompt"}
     if generation.get("early_stopping") == "never" and found["length_penalty"] > 0:
         print(f"note: {GENERATION} has early_stopping never, which the search of a bundle lacks; it is taken as false")
     by_length = "max_length" in generation and "max_new_tokens" not in generation
-    longest = found["max_length"] - before if by_length or not found["max_new_tokens"] else found["max_new_tokens"]
+    new_words, forced_end = found["max_new_tokens"], "forced_eos_token_id" in generation
+    longest = found["max_length"] - before if by_length or not new_words else new_words - len(forced)
+    longest -= forced_end
     if captioner.max_words is not None:
         longest = min(longest, captioner.max_words)
-    shortest = generation.get("min_new_tokens", found["min_length"] - before)
+    shortest = generation.get("min_new_tokens", found["min_length"] - before + len(forced)) - len(forced)
     beams = beams or int(found["num_beams"])
     greedy = beams == 1
     try:
@@ -255,8 +308,10 @@ def _search(
             forbidden=forbidden,
             min_words=max(1, int(shortest) + 1),
             length_penalty=0.0 if greedy else float(found["length_penalty"]),
-            no_repeat_ngram=int(generation.get("no_repeat_ngram_size", 0)),
-            finished="in_beams" if greedy else "apart_until_k" if generation.get("early_stopping") is True else "apart",
+            no_repeat_ngram=int(found["no_repeat_ngram_size"]),
+            forced_begin=forced,
+            forced_end=forced_end,
+            finished="in_beams" if greedy else "apart_until_k" if found["early_stopping"] is True else "apart",
         )
     except (TypeError, ValueError) as error:
         raise ImportCheckpointError(f"{GENERATION}: {error}") from None

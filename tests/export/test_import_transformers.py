@@ -219,7 +219,7 @@ def without_processor(folder):
     ("spoil", "message"),
     [
         (without_config, "has no config.json"),
-        (text_model, "BertForMaskedLM, which is no captioner that is known here; known are GitForCausalLM"),
+        (text_model, "the architecture is BertForMaskedLM; known are GitForCausalLM"),
         (other_tokenizer, "has 30 pieces up to id 29, but the model's table has 40 words"),
         (without_tokenizer, "has no tokenizer.json, vocab.txt or vocab.json"),
         (missing_shard, "is missing, one of the"),

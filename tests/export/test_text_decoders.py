@@ -7,7 +7,16 @@ from torch import Tensor
 from export.import_checkpoint.published import ImportCheckpointError
 from export.import_checkpoint.text_decoders import SpecialIds, read_text_decoder, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from tests.published_captioners import FULL_SIZE, TINY, UNKNOWN, image_tokens, published, published_logits
+from tests.published_captioners import (
+    FRAME,
+    FULL_SIZE,
+    QUESTION,
+    TINY,
+    UNKNOWN,
+    image_tokens,
+    published,
+    published_logits,
+)
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
 
@@ -24,7 +33,9 @@ def order_of(config, words):
 
 def imported(config, state, prompt=None):
     words = config.get("vocab_size") or config.get("text_config", config.get("decoder", {}))["vocab_size"]
-    return read_text_decoder(config, state, order_of(config, words), prompt or ())
+    order = order_of(config, words)
+    question = [order.index(word) for word in QUESTION] if config["model_type"] == "florence2" else ()
+    return read_text_decoder(config, state, order, prompt or (), question=question)
 
 
 def assert_same_logits(name, prompt, *, full_size=False):
@@ -34,7 +45,8 @@ def assert_same_logits(name, prompt, *, full_size=False):
     captioner = found.captioner
     random = torch.Generator().manual_seed(1)
     order = torch.tensor(order_of(config, captioner.config.vocabulary_size))[: captioner.config.vocabulary_size]
-    size = (model.config.encoder if "encoder" in config else model.config.vision_config).image_size
+    vision = model.config.encoder if "encoder" in config else model.config.vision_config
+    size = getattr(vision, "image_size", 768 if full_size else FRAME)
     images = 1 if full_size else 2
     pixels = torch.randn(images, 3, size, size, generator=random)
     captions = torch.randint(4, len(order), (images, 1, 8), generator=random)

@@ -284,8 +284,11 @@ def with_unfinished(finished: Finished, scores: Tensor, past: Tensor, search: Se
     """
     beam_size = scores.shape[1]
     ranks = scores / length_divisor(past.int().sum(dim=-1) + int(search.forced_end), search)
+    settled = finished.settled
+    if search.forced_end and search.finished == "apart_until_k":  # the forced end is a word after the last
+        settled = settled | (finished.scores[:, -1] > EXCLUDED / 2)
     ranks, best = torch.cat(
-        [finished.scores, torch.where(finished.settled[:, None], EXCLUDED, ranks)], dim=1
+        [finished.scores, torch.where(settled[:, None], EXCLUDED, ranks)], dim=1
     ).topk(beam_size, dim=-1)  # fmt: skip
     own = torch.eye(beam_size, dtype=torch.bool, device=past.device).expand(past.shape[0], -1, -1)
     ended = torch.cat([finished.past, torch.zeros_like(own)], dim=2)

@@ -1,6 +1,7 @@
 """The families of single captioners by name. A new one is one file and one line here."""
 
 from training.models.captioner import Captioner
+from training.models.florence2 import Florence2
 from training.models.m2 import M2
 from training.models.object_relation import ObjectRelation
 from training.models.pma_net import PmaNet
@@ -22,6 +23,7 @@ SINGLE_FAMILIES: dict[str, type[Captioner]] = {
     "x_transformer": XTransformer,
     "git": Git,
     "blip": Blip,
+    "florence2": Florence2,
     "vision_encoder_decoder": VisionEncoderDecoder,
     "smolvlm": SmolVlm,
 }

@@ -317,11 +317,20 @@ class TextDecoder(Captioner):
             self.transform = nn.Linear(d, d)
             self.transform_norm = config.make_norm()
         self.word_projection = nn.Linear(d, config.vocabulary_size, bias=config.word_bias)
+        self.initialise()
+
+    def initialise(self) -> None:
+        """Draw the weights of linear layers and embeddings."""
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
+
+    @property
+    def word_table(self) -> Tensor:
+        """The embeddings of the words, (V, d)."""
+        return (self.word_projection if self.word_embedding is None else self.word_embedding).weight
 
     @property
     def prompt(self) -> list[int]:
@@ -423,8 +432,7 @@ class TextDecoder(Captioner):
 
     def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
         """Embed words (B, Q) at positions (..., Q), where these are learnt: (B, Q, d)."""
-        table = self.word_projection if self.word_embedding is None else self.word_embedding
-        x = functional.embedding(words, table.weight)
+        x = functional.embedding(words, self.word_table)
         if self.position_embedding is not None:
             x = x + self.position_embedding(positions)
         return self.dropout(self.embedding_norm(x))

@@ -17,7 +17,8 @@ class Florence2Eyes(florence2.Florence2PreTrainedModel):
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         self.vision_tower = florence2.Florence2VisionBackbone(config)
-        self.multi_modal_projector = florence2.Florence2MultiModalProjector(SimpleNamespace(vision_config=config))
+        whole: Any = SimpleNamespace(vision_config=config)
+        self.multi_modal_projector = florence2.Florence2MultiModalProjector(whole)
         self.post_init()
 
     def forward(self, pixels: Tensor) -> BaseModelOutput:
