@@ -70,7 +70,8 @@ def _parameters(*graphs: "GraphProto") -> dict[str, np.ndarray]:
         if node.op_type == "MatMulInteger" and node.input[1].endswith(QUANTISED[0]) and node.input[1] in arrays:
             name = node.input[1].removesuffix(QUANTISED[0])
             scale = arrays.pop(name + QUANTISED[1])
-            zero = arrays.pop(f"{name}_zero_point").astype(np.float32)
+            zero = stored[node.input[3]].astype(np.float32)  # layers of one width share it
+            arrays.pop(node.input[3], None)
             arrays[name] = (arrays.pop(node.input[1]) - zero) * scale
         if not node.input or node.input[0] not in stored:
             continue
