@@ -13,6 +13,8 @@ from training.engine.trainer import Trainer
 from training.models import FAMILIES
 
 COLOURS, THINGS = ("red", "green", "blue"), ("ball", "box")
+MODELS = {**TINY_SIZES, "florence2": {**TINY_SIZES["florence2"], "d_model": WIDTH}}
+"""Florence-2's visual tokens are as wide as its words."""
 LEARNING_RATES = {"up_down": 0.015}
 EPOCHS = {"up_down": 4, "ensemble": 4}
 """Up-Down begins with small weights, as published, and learns from the second epoch on; it is in the ensemble, too."""
@@ -48,7 +50,7 @@ def test_the_loss_falls_by_half_after_the_first_epoch(family, data, tmp_path):
     experiment = {
         "name": family,
         "family": family,
-        "model": TINY_SIZES.get(family, {}),
+        "model": MODELS.get(family, {}),
         "features": {"npz": "features", "width": WIDTH},
         "precision": "fp32",
         "data": {"minimum_count": 1, "max_words": 10},
