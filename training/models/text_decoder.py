@@ -377,7 +377,8 @@ class TextDecoder(Captioner):
             x = torch.cat([said, tokens.to(said.dtype)], dim=1) if self.config.image == "prefix" else said
         visible = place <= place[:, None]
         if not self.config.causal_image:
-            is_image = torch.arange(place.shape[0], device=device) >= before + after  # len() would fix it in a graph
+            # Not len(place), an int, which would become a constant of the exported graph.
+            is_image = torch.arange(place.shape[0], device=device) >= before + after
             visible = visible | (is_image & is_image[:, None])
         if mask is not None:
             mask = torch.cat([mask.new_ones(1, 1, 1, 1).expand(batch, -1, -1, before + after), mask], dim=3)
