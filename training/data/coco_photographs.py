@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from training.data.held_out import excluded_photographs
-from training.data.json_files import read_json_lines
+from training.data.json_files import read_json, read_json_lines
 from training.data.photographs import ArchivedPhotographs, PhotographArchive
 from training.errors import DataError
 
 CAPTIONS, IMAGES, PHOTOGRAPH_SIZE = "captions.jsonl", "images_256.zip", 256
 """Files of the data set, and the side in pixels of its photographs."""
 PARTS = ("train", "dev")
+LICENCES = "coco_val2017_captions/captions_val2017.json"
+"""File below the data folder that has the licences of some photographs."""
+NONCOMMERCIAL = frozenset({1, 2, 3})
+"""COCO's licence ids of CC BY-NC-SA, BY-NC and BY-NC-ND."""
 PROVENANCE = {
     "name": "COCO 2014 (Lin et al. 2014, Chen et al. 2015): photographs of its training part with people's captions",
     "terms": "captions CC BY 4.0; photographs by Flickr's terms of use",
@@ -46,6 +50,8 @@ class CocoPhotographs(ArchivedPhotographs):
     """The data set in ``root`` (``images_256.zip``, ``captions.jsonl``); image ids are file names."""
 
     root: Path
+    noncommercial: frozenset[int] = frozenset()
+    """``coco_id`` of photographs that are not trained on: their licences forbid commercial use."""
 
     @cached_property
     def photographs(self) -> dict[str, DescribedPhotograph]:
@@ -66,6 +72,8 @@ class CocoPhotographs(ArchivedPhotographs):
             sentences, statements, objects = (
                 _texts(where, entry, key) for key in ("sentences", "statements", "objects")
             )
+            if part == "train" and entry.get("coco_id") in self.noncommercial:
+                continue
             photographs[image] = DescribedPhotograph(part, indoor, sentences, statements, objects)
         return photographs
 
@@ -96,17 +104,24 @@ class CocoPhotographs(ArchivedPhotographs):
 
 @dataclass(frozen=True)
 class CocoPhotographsOptions:
-    """Path of ``coco_photographs``."""
+    """Path of ``coco_photographs``, and which photographs are read."""
 
     folder: str = "coco_photographs"
     """Below the data folder, or absolute."""
+    leave_out_noncommercial: bool = False
+    """Do not train on photographs that :data:`LICENCES` says may not be used commercially; of most it says nothing."""
 
     def open(self, data: Path) -> CocoPhotographs:
-        return CocoPhotographs(data / self.folder)
+        images = read_json(data / LICENCES)["images"] if self.leave_out_noncommercial else ()
+        noncommercial = frozenset(image["id"] for image in images if image["license"] in NONCOMMERCIAL)
+        return CocoPhotographs(data / self.folder, noncommercial)
 
     @property
     def provenance(self) -> list[dict[str, str]]:
-        return [PROVENANCE]
+        if not self.leave_out_noncommercial:
+            return [PROVENANCE]
+        terms = f"{PROVENANCE['terms']}, without those known to be non-commercial"
+        return [{**PROVENANCE, "terms": terms}]
 
 
 def _texts(where: str, entry: dict[str, Any], key: str) -> tuple[str, ...]:

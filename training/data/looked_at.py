@@ -28,19 +28,36 @@ ARCHIVES = {
 }
 """Archive of the pictures of each data set, below the data folder."""
 PARTS = ("train", "dev")
+NONE_STATED = "none stated"
 TERMS = {
-    "COCO photographs": ("coco_photographs", "coco_indoor", "coco_val_few"),
-    "NYU Depth v2 (Silberman et al. 2012), research use": ("nyu_rooms",),
-    "ADE20K validation (Zhou et al. 2017), non-commercial research": ("scenes",),
-    "Places365 (Zhou et al. 2018), non-commercial research and education": ("places_rooms", "places_rooms2"),
-    "Open Images through DoorDetect, CC BY 2.0": ("door_detect",),
-    "pictures of IKEA rooms, non-commercial": ("ikea_rooms",),
-    "robots' views of homes, MIT": ("spot_homes",),
-    "Grocery Store Dataset (Klasson et al. 2019), MIT": ("grocery_store",),
-    "ImageNet samples, non-commercial research": ("imagenet_samples",),
+    "coco_photographs": ("COCO 2014", "Flickr's terms of use, each photograph its own licence"),
+    "coco_indoor": ("COCO 2014", "Flickr's terms of use, each photograph its own licence"),
+    "coco_val_few": ("COCO 2017", "Flickr's terms of use, each photograph its own licence"),
+    "nyu_rooms": ("NYU Depth v2 (Silberman et al. 2012)", "research use"),
+    "scenes": ("ADE20K validation (Zhou et al. 2017)", "non-commercial research"),
+    "places_rooms": ("Places365 (Zhou et al. 2018)", "non-commercial research and education"),
+    "places_rooms2": ("Places365 (Zhou et al. 2018)", "non-commercial research and education"),
+    "door_detect": ("Open Images through DoorDetect", "CC BY 2.0"),
+    "ikea_rooms": ("rooms of a furniture maker", "non-commercial"),
+    "grocery_store": ("Grocery Store Dataset (Klasson et al. 2019)", "MIT"),
+    "pets_home": ("Asirra", NONE_STATED),
+    "phone_objects": ("a public repository", NONE_STATED),
+    "imagenet_samples": ("ImageNet", "non-commercial research"),
+    "scene15_gray": ("15 scenes", "research"),
+    "elevator_panels": ("a public repository", NONE_STATED),
+    "multi_floor": ("a public repository", NONE_STATED),
+    "shop_products": ("a public repository", NONE_STATED),
+    "desk_clutter": ("a public repository", NONE_STATED),
+    "scan_renders": ("renders of scanned rooms", "non-commercial research"),
+    "jetson_samples": ("a public repository with samples of ImageNet and SUN RGB-D", "MIT"),
+    "scene_samples": ("a public repository with pictures of the web", "MIT"),
+    "appliance_panels": ("a public repository", NONE_STATED),
+    "scene_few": ("a public repository", "MIT"),
+    "robot_docs_2": ("documentation of robots", "as each repository states"),
+    "stretch_docs": ("documentation of a robot", "Apache-2.0"),
+    "robot_docs_1": ("documentation of robots", "as each repository states"),
 }
-"""Sources by origin and terms of their pictures; the manifest of a bundle names the sources that it was trained on."""
-OTHER_TERMS = "pictures of public repositories, terms by source or none stated"
+"""Origin and terms of the pictures by source; only sources that have training pictures."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +176,14 @@ class LookedAtOptions:
 
     @property
     def provenance(self) -> list[dict[str, str]]:
-        captions = "captions and lists of things written for this project by looking at each photograph (CC0)"
-        known = {source for sources in TERMS.values() for source in sources}
-        origins = [origin for origin, sources in TERMS.items() if not self.sources or {*sources} & {*self.sources}]
-        if not self.sources or {*self.sources} - known:
-            origins.append(OTHER_TERMS)
-        return [{"name": captions, "terms": "pictures: " + "; ".join(origins)}]
+        """The captions, and the pictures of each source that is trained on, with their terms."""
+        captions = {
+            "name": "captions and lists of things written for this project by looking at each photograph",
+            "terms": "CC0",
+        }
+        pictures = [
+            {"name": f"pictures {source}: {origin}", "terms": terms}
+            for source, (origin, terms) in TERMS.items()
+            if not self.sources or source in self.sources
+        ]
+        return [captions, *pictures]

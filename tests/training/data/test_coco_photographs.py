@@ -6,7 +6,7 @@ import pytest
 
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_coco_photographs import make_coco_photographs
-from training.data.coco_photographs import CocoPhotographs
+from training.data.coco_photographs import CocoPhotographs, CocoPhotographsOptions
 from training.errors import DataError
 
 
@@ -63,3 +63,15 @@ def test_missing_photographs_are_named(root):
         dataset.check_photographs(["dev_0.jpg", "nobody.jpg"])
     with pytest.raises(DataError, match=r"nobody\.jpg"):
         dataset.read_images(["nobody.jpg"])
+
+
+def test_photographs_known_to_be_noncommercial_are_measured_but_not_trained_on(root):
+    licences = root.parent / "coco_val2017_captions" / "captions_val2017.json"
+    licences.parent.mkdir()
+    licences.write_text(json.dumps({"images": [{"id": number, "license": 2} for number in (0, 10)]}))
+    chosen = CocoPhotographsOptions(leave_out_noncommercial=True)
+    photographs = chosen.open(root.parent).photographs
+    assert "dev_0.jpg" in photographs
+    assert "train_0.jpg" not in photographs
+    assert "train_1.jpg" in photographs, "its licence is not known"
+    assert "known to be non-commercial" in chosen.provenance[0]["terms"]
