@@ -1,7 +1,5 @@
 """Convert between caption records and Caption messages, of the classes of rclpy or of those that rosbags makes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Protocol
 

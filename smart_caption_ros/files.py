@@ -3,8 +3,6 @@
 Every output is written under another name and then renamed; an input, a folder, a pipe or a device is never replaced.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

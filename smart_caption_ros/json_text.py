@@ -1,7 +1,5 @@
 """Values as JSON that every reader takes: no infinity, no NaN and no half of a surrogate pair, which JSON lacks."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

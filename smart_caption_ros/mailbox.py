@@ -1,7 +1,5 @@
 """One-slot mailbox: the newest item replaces the one that waits."""
 
-from __future__ import annotations
-
 import threading
 from typing import Generic, TypeVar
 

@@ -4,8 +4,6 @@ All programs pass captions on as a :class:`CaptionRecord`: `describe`, `watch`, 
 nodes. :mod:`smart_caption_ros.caption_messages` converts it to and from the ROS message.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import re
@@ -106,7 +104,7 @@ class LazyImage:
         self._jpeg = encoded if encoded is not None and encoded.startswith(_JPEG_START) else None
 
     @classmethod
-    def of_pixels(cls, image_bgr: NDArray[np.uint8]) -> LazyImage:
+    def of_pixels(cls, image_bgr: NDArray[np.uint8]) -> "LazyImage":
         """Hold pixels, uint8 (H, W, 3) BGR."""
         return cls(lambda: image_bgr)
 
@@ -203,7 +201,7 @@ class CaptionRecord:
         trust: Trust = ACCEPT_ALL,
         has_detector: bool = True,
         **fields: Any,
-    ) -> CaptionRecord:
+    ) -> "CaptionRecord":
         """Make the record of a caption that the captioner gave, with the status that it earns.
 
         Args:
@@ -237,7 +235,7 @@ class CaptionRecord:
         engine: str = "",
         total_s: float = 0.0,
         **fields: Any,
-    ) -> CaptionRecord:
+    ) -> "CaptionRecord":
         """Make the record of an image that was not captioned.
 
         Args:
@@ -259,7 +257,7 @@ class CaptionRecord:
             **fields,
         )
 
-    def judged(self, trust: Trust) -> CaptionRecord:
+    def judged(self, trust: Trust) -> "CaptionRecord":
         """Return the record with the status that its caption earns.
 
         A refused caption has the status LOW_CONFIDENCE and neither text, words, alternatives nor nouns; its score and
@@ -419,7 +417,7 @@ class CaptionRecord:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any], image: LazyImage | None = None) -> CaptionRecord:
+    def from_json(cls, values: Mapping[str, Any], image: LazyImage | None = None) -> "CaptionRecord":
         """Convert from the values of :meth:`to_json`.
 
         Args:

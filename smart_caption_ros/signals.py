@@ -1,7 +1,5 @@
 """Record SIGINT and SIGTERM, to be checked at safe points instead of interrupting the program anywhere."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -41,7 +39,7 @@ class EndSignals:
         self.number = 0
         """Number of the signal that arrived last."""
 
-    def __enter__(self) -> EndSignals:
+    def __enter__(self) -> "EndSignals":
         self._before = [signal.signal(number, self._record) for number in _SIGNALS]
         return self
 

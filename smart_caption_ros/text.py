@@ -4,8 +4,6 @@ A caption, the name of a topic or an error can hold escape sequences, which woul
 a terminal's window or, with some terminals, type commands; and marks that reverse the direction of what follows.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 MAX_FOREIGN_TEXT = 200

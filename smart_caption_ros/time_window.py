@@ -1,7 +1,5 @@
 """Time window of events, for the statistics of the caption node and of the feeds of captions."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """The cameras of a bag: which image topics are captioned, and on which topics their captions are written."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Caption a whole bag into a new one: one .mcap or .db3 file, whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import tempfile

@@ -1,7 +1,5 @@
 """Caption the images of bags: serialised Caption messages with the headers of the images."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,7 +48,7 @@ class ModelSettings:
         strength = STRENGTH if self.guide_strength is None else self.guide_strength
         return guide_words(captioner, self.objects_guide, strength)
 
-    def absolute(self) -> ModelSettings:
+    def absolute(self) -> "ModelSettings":
         """Return the same with absolute paths, for processes with other working directories."""
         named = self.detector is not None and os.fspath(self.detector) != NO_DETECTOR
         return replace(

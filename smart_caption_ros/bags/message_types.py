@@ -1,7 +1,5 @@
 """The package's messages as rosbags' classes, from their definitions, without ROS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
@@ -17,7 +15,7 @@ STRING = "std_msgs/msg/String"
 
 
 @cache
-def typestore() -> Typestore:
+def typestore() -> "Typestore":
     """Return the types of ROS 2 and of this package; image types are equal in all distributions.
 
     Raises:

@@ -1,7 +1,5 @@
 """The log as a CSV file."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import os

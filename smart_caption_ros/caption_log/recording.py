@@ -1,7 +1,5 @@
 """Write the captions of a feed into a log, when their meaning changes."""
 
-from __future__ import annotations
-
 import math
 import socket
 from collections.abc import Callable

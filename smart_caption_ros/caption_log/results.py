@@ -1,7 +1,5 @@
 """What was found, as a program reads it and as a person does: JSON, a line, pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

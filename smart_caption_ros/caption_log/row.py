@@ -1,7 +1,5 @@
 """One row of the caption log: the JSON of a caption record. Light: searching a log needs neither NumPy nor OpenCV."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
@@ -65,7 +63,7 @@ class LogRow:
         """What a search finds beside the words of the text: lemmas ("person" for "people") and classes."""
         return tuple(dict.fromkeys([*(noun["lemma"] for noun in self.values["nouns"]), *self.classes]))
 
-    def record(self) -> CaptionRecord:
+    def record(self) -> "CaptionRecord":
         """Convert to a record with its picture, to be shown and drawn like a live one.
 
         Raises:

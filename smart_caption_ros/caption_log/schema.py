@@ -1,7 +1,5 @@
 """The file of the caption log: an SQLite database, its tables, its version, and how it is opened."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """Find captions in a log: by words, time, camera, robot and place."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -50,7 +48,7 @@ class Near:
             raise CaptionLogError(f"the radius around a place must be a positive number, not {self.radius_m:g}")
 
     @classmethod
-    def parse(cls, text: str, radius_m: float = 1.0, frame_id: str = "") -> Near:
+    def parse(cls, text: str, radius_m: float = 1.0, frame_id: str = "") -> "Near":
         """Read "x,y" or "x,y,z" as a person writes it.
 
         Raises:
@@ -160,7 +158,7 @@ class LogReader:
         self._connection = open_to_read(path)
         self._connection.create_function("begins", 2, begins, deterministic=True)
 
-    def __enter__(self) -> LogReader:
+    def __enter__(self) -> "LogReader":
         return self
 
     def __exit__(self, *error: object) -> None:

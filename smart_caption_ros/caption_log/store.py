@@ -1,7 +1,5 @@
 """Write captions into a log, and keep it within its bounds."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -70,7 +68,7 @@ class CaptionLog:
         self.new_files = 0
         self._open()
 
-    def __enter__(self) -> CaptionLog:
+    def __enter__(self) -> "CaptionLog":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -91,7 +89,7 @@ class CaptionLog:
         pages = self._one("PRAGMA page_count") - self._one("PRAGMA freelist_count")
         return pages * self._one("PRAGMA page_size")
 
-    def append(self, record: CaptionRecord, picture: bytes | None = None) -> int:
+    def append(self, record: "CaptionRecord", picture: bytes | None = None) -> int:
         """Write a caption, whole or not at all, and delete old ones where a bound is passed.
 
         Args:
@@ -112,7 +110,7 @@ class CaptionLog:
                 self.prune()
         return number
 
-    def add(self, records: Iterable[CaptionRecord]) -> None:
+    def add(self, records: "Iterable[CaptionRecord]") -> None:
         """Write captions without pictures in one transaction; no bound is applied.
 
         Raises:
@@ -210,7 +208,7 @@ class CaptionLog:
             raise CaptionLogError(f"the caption log {self.path} cannot be {action}: {reason}") from error
 
 
-def _row_of(record: CaptionRecord, picture: bytes | None = None) -> LogRow:
+def _row_of(record: "CaptionRecord", picture: bytes | None = None) -> LogRow:
     time_ns = min(max(record.time_ns, 0), _MAX_NS)
     return LogRow(time_ns // NS_PER_MS, time_ns, bounded(record.to_json()), picture)
 

@@ -1,7 +1,5 @@
 """Times as a person writes them: ISO 8601, or how long ago."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta, timezone
 

@@ -1,7 +1,5 @@
 """Words of captions for the full-text index: scripts without spaces, beginnings of words, and what was found."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator

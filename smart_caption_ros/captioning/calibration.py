@@ -3,8 +3,6 @@
 A logistic regression, which ``python -m recipes.calibrated_confidence`` fits to people's labels and captions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +46,7 @@ class Calibration:
     """Coefficient of each feature; features without one have no effect."""
 
     @classmethod
-    def from_json(cls, document: Any) -> Calibration:
+    def from_json(cls, document: Any) -> "Calibration":
         """Read ``{"bias": number, "weights": {feature: number}}``; other keys are ignored.
 
         Raises:

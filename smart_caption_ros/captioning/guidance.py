@@ -3,8 +3,6 @@
 :class:`smart_caption_ros.grounding.ObjectsGuide` makes the word biases from detected objects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -38,12 +36,12 @@ class WordBiases:
     """Which of the words are pieces; None where all are whole words."""
 
     @classmethod
-    def none(cls, frames: int, words: int) -> WordBiases:
+    def none(cls, frames: int, words: int) -> "WordBiases":
         """Return biases that have no effect, for a vocabulary of that many words."""
         return cls(np.zeros((frames, words), np.float32), np.zeros((frames, words), np.int32))
 
     @classmethod
-    def join(cls, biases: Sequence[WordBiases]) -> WordBiases:
+    def join(cls, biases: "Sequence[WordBiases]") -> "WordBiases":
         """Join the biases of several frames."""
         bias, groups = (np.concatenate([getattr(frame, name) for frame in biases]) for name in ("bias", "groups"))
         return cls(bias, groups, biases[0].pieces)

@@ -1,7 +1,5 @@
 """Detections of a bundle's vision graph, from the pass that computes the visual tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle

@@ -1,7 +1,5 @@
 """`smart-caption benchmark`."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +82,7 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
         _print_result(result)
 
 
-def _images(source: str | None, count: int) -> list[NDArray[np.uint8]]:
+def _images(source: str | None, count: int) -> "list[NDArray[np.uint8]]":
     """Read the first frames of a source, or generate frames where there is none."""
     if source is None:
         from smart_caption_ros.measuring.agreement import golden_frames

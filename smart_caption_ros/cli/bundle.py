@@ -1,7 +1,5 @@
 """`smart-caption bundle`: inspect and verify the folder of a model, and build its TensorRT engines."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -151,7 +149,7 @@ def build(
         print(printable(f"{bundle.name} is ready for {engine.description}"))
 
 
-def _conclusion(compared: list[EngineAgreement]) -> str:
+def _conclusion(compared: "list[EngineAgreement]") -> str:
     if not all(agreement.agrees for agreement in compared):
         return "the engines here do not agree"
     differing = sum(agreement.captions - agreement.same_captions for agreement in compared)
@@ -161,7 +159,7 @@ def _conclusion(compared: list[EngineAgreement]) -> str:
     return "all engines here agree"
 
 
-def _print_agreements(compared: list[EngineAgreement]) -> None:
+def _print_agreements(compared: "list[EngineAgreement]") -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -1,7 +1,5 @@
 """The captions that `watch`, `serve` and `log record` follow: of ROS topics, or of sources that they caption."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -51,7 +49,7 @@ def open_feed(
     are_images_wanted: Callable[[], bool] = lambda: True,
     map_frame: str = "",
     robot_frame: str = "",
-) -> AbstractContextManager[CaptionFeed]:
+) -> "AbstractContextManager[CaptionFeed]":
     """Load the model of a source, or return a feed of ROS topics; it starts when it is entered.
 
     Args:
@@ -81,7 +79,7 @@ def open_feed(
     )
 
 
-def _source_feed(options: FeedOptions, cameras: Sequence[str], loop: bool) -> CaptionFeed:
+def _source_feed(options: FeedOptions, cameras: Sequence[str], loop: bool) -> "CaptionFeed":
     from smart_caption_ros.captioning import Captioner
     from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.grounding import NounCoverage, guide_words

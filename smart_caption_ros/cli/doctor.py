@@ -1,7 +1,5 @@
 """`smart-caption doctor`."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import typer
@@ -32,7 +30,7 @@ def doctor(as_json: JsonOption = False) -> None:
             raise typer.Exit(FAILED)
 
 
-def _print_checks(checks: list[Check]) -> None:
+def _print_checks(checks: "list[Check]") -> None:
     from rich.table import Table
     from rich.text import Text
 

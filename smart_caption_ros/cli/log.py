@@ -1,7 +1,5 @@
 """`smart-caption log`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,7 +66,7 @@ def record(*, options: RecordOptions) -> None:
                 raise typer.Exit(FAILED)
 
 
-def _summary(recorder: Recorder) -> str:
+def _summary(recorder: "Recorder") -> str:
     counts = [
         f"{recorder.unchanged} said the same as one shortly before",
         f"{counted(recorder.without_caption, 'image')} had none",
@@ -80,7 +78,7 @@ def _summary(recorder: Recorder) -> str:
     return f"{counted(recorder.written, 'caption')} written; {', '.join(counts)}; {recorder.captions} in the log"
 
 
-def _print_event(event: FeedEvent) -> None:
+def _print_event(event: "FeedEvent") -> None:
     from smart_caption_ros.live import EventKind
 
     if event.kind is EventKind.ERROR:
@@ -160,7 +158,7 @@ def _path(log: Path | None) -> Path:
     return log or default_log_path()
 
 
-def _query(words: str, options: FindOptions) -> Query:
+def _query(words: str, options: FindOptions) -> "Query":
     from smart_caption_ros.caption_log import Near, Query
     from smart_caption_ros.caption_log.times import parse_time
 
@@ -177,7 +175,7 @@ def _query(words: str, options: FindOptions) -> Query:
     )
 
 
-def _print_row(row: LogRow, picture: Path | None) -> None:
+def _print_row(row: "LogRow", picture: Path | None) -> None:
     from rich.text import Text
 
     from smart_caption_ros.caption_log.results import line_of, objects_of
@@ -193,7 +191,7 @@ def _print_row(row: LogRow, picture: Path | None) -> None:
         terminal.print(Text(f"  {printable(line)}", style="dim"), soft_wrap=True)
 
 
-def _print_overview(path: Path, overview: Overview, as_json: bool) -> None:
+def _print_overview(path: Path, overview: "Overview", as_json: bool) -> None:
     from smart_caption_ros.caption_log.row import NS_PER_MS
     from smart_caption_ros.caption_log.times import iso_utc, local_time
 

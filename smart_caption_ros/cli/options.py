@@ -15,8 +15,6 @@ options has one parameter `options` for all of them, a dataclass with one field 
 since 0.9, and `X | None` since 0.12.4.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect
@@ -101,7 +99,7 @@ class TrustOptions:
     ] = False
 
     @property
-    def trust(self) -> Trust:
+    def trust(self) -> "Trust":
         """What the options say."""
         from smart_caption_ros.record import Trust
 
@@ -130,7 +128,7 @@ class WorkerOptions:
         return 1 if self.ray is not None else max(1, (os.cpu_count() or 1) // (self.jobs or 1))
 
 
-def start_workers(options: WorkerOptions) -> Workers:
+def start_workers(options: WorkerOptions) -> "Workers":
     """Start the workers that the options select; the caller closes them.
 
     Raises:

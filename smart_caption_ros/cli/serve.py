@@ -1,7 +1,5 @@
 """`smart-caption serve`."""
 
-from __future__ import annotations
-
 import os
 import socket
 from dataclasses import dataclass
@@ -78,7 +76,7 @@ def serve(*, options: ServeOptions) -> None:
             server.close()
 
 
-def _access(options: ServeOptions) -> Access:
+def _access(options: ServeOptions) -> "Access":
     """Decide who may see the page; raises ServingError for a token that is no good, OSError for its file."""
     from smart_caption_ros.serving import Access, is_loopback, make_token
 
@@ -92,7 +90,7 @@ def _access(options: ServeOptions) -> Access:
     return Access.of(token, options.allow_host or ())
 
 
-def _tls(options: ServeOptions) -> TlsFiles | None:
+def _tls(options: ServeOptions) -> "TlsFiles | None":
     from smart_caption_ros.serving import TlsFiles
 
     if options.certificate is None:
@@ -102,7 +100,7 @@ def _tls(options: ServeOptions) -> TlsFiles | None:
     return TlsFiles(options.certificate, options.key)
 
 
-def _address_sentence(server: PageServer, token: str | None) -> str:
+def _address_sentence(server: "PageServer", token: str | None) -> str:
     """Return the sentence with the address to open."""
     address = server.url + (f"?token={token}" if token else "")
     elsewhere = ""

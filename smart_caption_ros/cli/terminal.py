@@ -1,7 +1,5 @@
 """What the commands share: exit statuses, errors as one sentence, output for people and as JSON."""
 
-from __future__ import annotations
-
 import errno
 import inspect
 import logging
@@ -178,7 +176,7 @@ def write_json(path: Path, value: Any) -> None:
     write_text_atomically(path, json_text(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def console() -> Console:
+def console() -> "Console":
     """Return a console that prints tables to stdout."""
     from rich.console import Console
 
@@ -206,7 +204,7 @@ def progress_bar(total: int, delay_s: float = 0.0) -> Iterator[Callable[[], obje
         yield bar.update
 
 
-def make_progress_bar(**settings: Any) -> tqdm[Any]:
+def make_progress_bar(**settings: Any) -> "tqdm[Any]":
     """Make a bar of tqdm that disappears at its end, with those of the settings that the installed tqdm knows.
 
     tqdm has `delay` since 4.58; Ubuntu 22.04 has 4.57.

@@ -1,7 +1,5 @@
 """`smart-caption watch`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -69,13 +67,13 @@ def _can_draw() -> bool:
     return sys.stdout.isatty() and not Console().is_dumb_terminal
 
 
-def _print_line(live: CaptionRecord) -> None:
+def _print_line(live: "CaptionRecord") -> None:
     from smart_caption_ros.live.terminal import caption_line
 
     print(printable(caption_line(live)), flush=True)
 
 
-def _print_json(live: CaptionRecord) -> None:
+def _print_json(live: "CaptionRecord") -> None:
     print_json(live.to_json(), indent=None)
 
 

@@ -4,8 +4,6 @@ Boxes are xyxy (left, top, right, bottom), exclusive at the right and bottom. Th
 no torch; training uses them too, since PyPI's torchvision cannot be imported beside the CPU build of the pinned torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Names of object classes: one spelling for detectors and data sets, and lists of names in files and metadata."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

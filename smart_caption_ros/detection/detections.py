@@ -1,7 +1,5 @@
 """What a detector finds in a frame: objects, how sure it is of each class, and how candidates become objects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +26,7 @@ class ClassScores:
     were reported, so that nothing is known of others."""
 
     @classmethod
-    def of_objects(cls, objects: Iterable[DetectedObject]) -> ClassScores:
+    def of_objects(cls, objects: Iterable[DetectedObject]) -> "ClassScores":
         """Take the scores of reported objects."""
         best: dict[str, float] = {}
         for detected in objects:
@@ -37,7 +35,7 @@ class ClassScores:
         return cls(best, complete=False)
 
     @classmethod
-    def of_classes(cls, highest: NDArray[np.float32], class_names: Sequence[str]) -> ClassScores:
+    def of_classes(cls, highest: NDArray[np.float32], class_names: Sequence[str]) -> "ClassScores":
         """Take the scores of all classes of a detector.
 
         Args:

@@ -1,7 +1,5 @@
 """Object detection with an ONNX graph of any layout in :mod:`smart_caption_ros.detection.layouts`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +71,7 @@ class Detector:
         threads: int | None = None,
         minimum_score: float = MINIMUM_SCORE,
         class_names: Sequence[str] | None = None,
-    ) -> Detector:
+    ) -> "Detector":
         """Load a graph and an engine to run it; arguments and errors as :meth:`__init__`, and:
 
         Args:

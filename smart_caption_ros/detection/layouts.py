@@ -1,7 +1,5 @@
 """Layouts: how an ONNX detector takes a frame and returns boxes. A layout is recognised from the graph itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -60,7 +58,7 @@ class Yolox:
     decoded: bool
 
     @classmethod
-    def recognise(cls, graph: Graph) -> Yolox | None:
+    def recognise(cls, graph: Graph) -> "Yolox | None":
         """Recognise the layout; None for other graphs. Runs the graph once."""
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
             return None
@@ -139,7 +137,7 @@ class BoxesScoresLabels:
     """The graph's names of boxes, scores and labels."""
 
     @classmethod
-    def recognise(cls, graph: Graph) -> BoxesScoresLabels | None:
+    def recognise(cls, graph: Graph) -> "BoxesScoresLabels | None":
         """Recognise the layout; None for other graphs."""
         names = {tensor.name.lower(): tensor.name for tensor in graph.outputs}
         sizes = [tensor for tensor in graph.inputs if tensor.name == FRAME_SIZE]

@@ -1,7 +1,5 @@
 """A cache of captions on disk, so that a long run continues where it was stopped."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

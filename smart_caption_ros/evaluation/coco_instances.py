@@ -1,7 +1,5 @@
 """COCO ground truth: ``instances_*.json`` and a folder of images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Coverage benchmarks of several models or caption files on the same frames, side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Frames are read, captioned and scored one at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,23 +1,18 @@
 """A folder of photographs with a detector's objects as the reference, in place of ground truth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.imaging import ImageError, read_image
 from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruth, GroundTruthFrame
 from smart_caption_ros.sources.image_folder import ImageFolder
 from smart_caption_ros.sources.source import SourceError
 
-if TYPE_CHECKING:
-    from smart_caption_ros.captioning import DetectedObject
-
-Detect = Callable[[NDArray[np.uint8]], Sequence["DetectedObject"]]
+Detect = Callable[[NDArray[np.uint8]], Sequence[DetectedObject]]
 
 
 class DetectedFolder(GroundTruth):

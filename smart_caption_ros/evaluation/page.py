@@ -1,7 +1,5 @@
 """The HTML report of a coverage benchmark: table, plot, classes, and frames drawn as in SMArT's Fig. 2."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

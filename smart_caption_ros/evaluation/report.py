@@ -1,7 +1,5 @@
 """Aggregate the scores of frames to a coverage report: SMArT's Table IV, by class and by sequence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ One file per sequence: ``{"classes": [...], "detections": [[{"bbox": [...], "lab
 one list per frame, empty if nothing was detected.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Captions take nearly all of the time. They go into the benchmark's cache, and on
 the frames, so that the figures are those of one machine whatever the number of workers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

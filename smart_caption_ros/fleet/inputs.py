@@ -1,7 +1,5 @@
 """Find the shards of the work: bags, sequences and other sources, named by paths, folders, patterns and list files."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Plain tasks, and not Ray Data: a shard is a whole bag that becomes a file, so th
 Data would bring pandas and pyarrow along.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

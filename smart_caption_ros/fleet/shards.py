@@ -1,7 +1,5 @@
 """Shards of `smart-caption describe`: a bag becomes a bag of captions, any other source a file of JSON lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

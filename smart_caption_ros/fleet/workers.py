@@ -1,7 +1,5 @@
 """Shards of work, the processes that work on them, and further attempts at those that failed."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

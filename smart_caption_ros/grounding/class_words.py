@@ -1,7 +1,5 @@
 """The words of a class: the table `data/class_words.txt`, and lists of synonyms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,7 +36,7 @@ class ClassWords:
 
     @classmethod
     @cache
-    def load(cls, path: Path | None = None) -> ClassWords:
+    def load(cls, path: Path | None = None) -> "ClassWords":
         """Read a table. Each line has a class, `other` or `never`, then a colon and words.
 
         Args:

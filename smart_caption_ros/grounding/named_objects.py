@@ -1,7 +1,5 @@
 """The objects of a frame that the nouns of its caption name."""
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """Score captions against the classes of objects: :class:`NounCoverage`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +50,7 @@ class NounCoverage:
         synonyms: str | os.PathLike[str] | None = None,
         class_list: Iterable[str] = COCO_CLASSES,
         options: CoverageOptions | None = None,
-    ) -> NounCoverage:
+    ) -> "NounCoverage":
         """Load the tagger, the word vectors and the synonyms.
 
         Args:

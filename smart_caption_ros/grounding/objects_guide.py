@@ -3,8 +3,6 @@
 docs/objects.md describes the rules and what they do to captions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import suppress

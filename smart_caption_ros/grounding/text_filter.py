@@ -1,7 +1,5 @@
 """Texts whose meaning is new: for a speech synthesiser and a log, which should not repeat the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

@@ -1,7 +1,5 @@
 """Word vectors: the compact table in the package, or a GloVe text file."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import os
@@ -40,7 +38,7 @@ class WordVectors:
         self.name = name
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
+    def load(cls, path: str | os.PathLike[str] | None = None) -> "WordVectors":
         """Read a table (``.npz``) or a GloVe text file; without a path, the table in the package.
 
         A text file is converted once, into the user's cache, and memory-mapped afterwards; a file that has changed is

@@ -1,7 +1,5 @@
 """Image files and encoded images in memory (JPEG, PNG and the other formats of OpenCV) -> pixels."""
 
-from __future__ import annotations
-
 import io
 import logging
 import os

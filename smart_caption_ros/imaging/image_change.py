@@ -1,7 +1,5 @@
 """How much an image differs from an earlier one, cheaply: to caption a scene again only when it has changed."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray

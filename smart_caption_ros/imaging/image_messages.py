@@ -21,8 +21,6 @@ of 8, 10, 12, 14 and 16 bits that holds the brightest value of the image
 (:func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`).
 """
 
-from __future__ import annotations
-
 import array
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
@@ -45,7 +43,7 @@ class ImageFields(TypedDict):
     encoding: str
     is_bigendian: int
     step: int
-    data: array.array[int]
+    data: "array.array[int]"
 
 
 class ImageMessage(Protocol):

@@ -1,7 +1,5 @@
 """The events beside the captions of a feed."""
 
-from __future__ import annotations
-
 import enum
 import time
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What all feeds of captions share: a bounded queue between their threads and the consumer, and statistics."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """A feed without ROS: captions the frames of files, folders, videos, bags and webcams in this process."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -97,7 +95,7 @@ class SourceFeed(CaptionFeed):
         self._loop = loop
         self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> SourceFeed:
+    def __enter__(self) -> "SourceFeed":
         for camera in self._cameras:
             self.add_camera(camera.name, camera.source.spec, camera.source.description)
             self._threads.append(threading.Thread(target=self._read, args=(camera,), name="frames", daemon=True))

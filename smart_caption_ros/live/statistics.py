@@ -1,7 +1,5 @@
 """Counts, rates and ages of the captions of one camera."""
 
-from __future__ import annotations
-
 import enum
 import time
 from collections import Counter

@@ -3,8 +3,6 @@
 A noun has a mark as well as a colour, for people who do not see colours and terminals that have none.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import time

@@ -1,7 +1,5 @@
 """Check what works on this machine by trying it, and suggest remedies for what does not."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -251,7 +249,7 @@ def _check_other_bundles(folder: Path | None = None) -> list[Check]:
     return checks
 
 
-def _needs(bundle: Bundle) -> str:
+def _needs(bundle: "Bundle") -> str:
     """Say what a bundle needs: room on the disk, memory and an engine."""
     precision = bundle.manifest.get("precision", {}).get("computed", "float32")
     disk = sum(file["bytes"] for file in bundle.manifest["files"].values()) / 1e6

@@ -1,7 +1,5 @@
 """Memory of the process of a node: how much it is, and how much of what it frees the process keeps."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

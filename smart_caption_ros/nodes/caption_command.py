@@ -3,8 +3,6 @@
 A module of its own with few imports, so that SIGINT and SIGTERM are handled before rclpy and the rest are imported.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Publish the diagnostic statuses of a node, through ROS's diagnostic_updater where that is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Nothing here imports launch, which is not among the Python wheels of ROS: tests run it without.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys

@@ -1,7 +1,5 @@
 """Every use of rclpy's private parts, each with its reason; `tests/nodes/test_rclpy_private.py` tests them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Where the robot was when an image was taken, from tf2 where tf2_ros is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Run a node as a process, from its command line to its exit status."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

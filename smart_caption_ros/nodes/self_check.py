@@ -4,8 +4,6 @@ A process of its own, because a middleware with a wrong configuration may abort 
 only this package imports rclpy.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

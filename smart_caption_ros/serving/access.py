@@ -4,8 +4,6 @@ A page on another site can make a browser send requests to this machine. It cann
 resolves to this machine's address (DNS rebinding); then the request's Host header has that name and is refused.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import re
@@ -57,7 +55,7 @@ class Access:
             )
 
     @classmethod
-    def of(cls, token: str | None = None, names: Iterable[str] = ()) -> Access:
+    def of(cls, token: str | None = None, names: Iterable[str] = ()) -> "Access":
         """Allow this machine's own names and some others.
 
         Args:

@@ -1,7 +1,5 @@
 """The web application: the page's files, the stream of events, the frames; behind the checks of host and token."""
 
-from __future__ import annotations
-
 import mimetypes
 from http import HTTPStatus
 from pathlib import Path

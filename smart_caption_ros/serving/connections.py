@@ -1,7 +1,5 @@
 """Connections of browsers: how many there may be, and how long each may keep the server waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import resource

@@ -1,7 +1,5 @@
 """A frame with its caption and boxes drawn on it, to be downloaded."""
 
-from __future__ import annotations
-
 from smart_caption_ros.caption_log.times import local_time
 from smart_caption_ros.imaging import decode_image_bytes
 from smart_caption_ros.record import CaptionRecord

@@ -1,7 +1,5 @@
 """Passes what a feed gives to the browsers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The last two minutes of all cameras: a caption a second with its frame, in bounded memory."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass
 

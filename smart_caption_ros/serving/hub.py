@@ -1,7 +1,5 @@
 """Between the feed and the browsers: the newest captions, their pictures, and an outbox for each browser."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """What waits for one browser: the newest event of each kind, so that a slow browser gets less and delays nobody."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Sequence

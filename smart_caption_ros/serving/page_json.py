@@ -1,7 +1,5 @@
 """Captions as the JSON that the page reads, and server-sent events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The caption log on the page: what `smart-caption log find` finds, its pictures, and both to be downloaded."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import tempfile

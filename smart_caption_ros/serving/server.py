@@ -1,7 +1,5 @@
 """The server of the page: a thread of its own with an event loop, and the socket that it listens on."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging
@@ -85,7 +83,7 @@ class PageServer:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
         return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
-    def __enter__(self) -> PageServer:
+    def __enter__(self) -> "PageServer":
         self._thread.start()
         self._started.wait()
         return self
@@ -115,7 +113,7 @@ class PageServer:
         await self._server.serve(sockets=[self._socket])
 
 
-def _make_server(hub: Hub, access: Access, tls: TlsFiles | None, log: Path) -> uvicorn.Server:
+def _make_server(hub: Hub, access: Access, tls: TlsFiles | None, log: Path) -> "uvicorn.Server":
     try:
         import uvicorn
 

@@ -5,8 +5,6 @@ folder, or a .mcap or .db3 file), the index or device of a camera ("0", "/dev/v4
 "sample:household" (the sequences in this package) or "sample:photographs".
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from smart_caption_ros.sources.bag import Bag

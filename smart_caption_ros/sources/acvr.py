@@ -4,8 +4,6 @@ docs/coverage.md describes the layout. A labels.json that is not JSON is refused
 figure without that sequence would be taken for the whole data set; all other faulty data are left out and counted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -212,7 +210,7 @@ class AcvrSequences(GroundTruth):
         return tuple(objects)
 
     def _object_of(
-        self, key: str, instance: Any, mask: _Mask, size: tuple[int, int], where: str
+        self, key: str, instance: Any, mask: "_Mask", size: tuple[int, int], where: str
     ) -> GroundTruthObject | None:
         if not (key.isascii() and key.isdecimal() and isinstance(instance, dict)):
             self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)

@@ -1,7 +1,5 @@
 """An image topic of a ROS 2 bag (sqlite3 or mcap), read by rosbags without ROS."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A recorder that was killed, or a copy that was not finished, leaves a file witho
 before the cut are read, of a sqlite3 file the rows before the first missing page.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import struct
@@ -74,7 +72,7 @@ class BagStorage:
         self._readers: list[_Reader] = []
         self._stack = ExitStack()
 
-    def __enter__(self) -> BagStorage:
+    def __enter__(self) -> "BagStorage":
         rosbag2 = import_rosbags()
         with self._stack:
             self._readers, self.damage = self._open(rosbag2)
@@ -119,7 +117,7 @@ class BagStorage:
         """The storage files, in order."""
         return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
 
-    def _open(self, rosbag2: Any) -> tuple[list[_Reader], str]:
+    def _open(self, rosbag2: Any) -> "tuple[list[_Reader], str]":
         """Return readers of all that can be read, and why not everything can be.
 
         The storage files count, and not what metadata.yaml says of them: files are renamed, and other tools write bags.

@@ -1,7 +1,5 @@
 """Everything in some files, folders, videos, bags and cameras, captioned."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +27,7 @@ class CaptionedFrame:
         return self.record.status_message if self.record.status is CaptionStatus.ERROR else ""
 
     @classmethod
-    def unread(cls, source: str, address: str, error: str) -> CaptionedFrame:
+    def unread(cls, source: str, address: str, error: str) -> "CaptionedFrame":
         """Make what stands for a frame or source that could not be read."""
         return cls(CaptionRecord.without_caption(CaptionStatus.ERROR, error, source=source, name=address))
 

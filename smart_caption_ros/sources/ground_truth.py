@@ -1,7 +1,5 @@
 """Data sets with known objects, against which captions are scored."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -56,7 +54,7 @@ class DatasetIssues:
         count, first = self._found.get(issue, (0, where))
         self._found[issue] = (count + 1, first)
 
-    def copy(self) -> DatasetIssues:
+    def copy(self) -> "DatasetIssues":
         copied = DatasetIssues()
         copied._found = dict(self._found)
         return copied

@@ -1,7 +1,5 @@
 """One image file, or a folder of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Photographs in scikit-image's wheel, in the public domain or without known restrictions."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

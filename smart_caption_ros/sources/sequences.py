@@ -1,7 +1,5 @@
 """Sequences in ACVR's layout as a frame source with ground truth objects; four of them ship with the package."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The interface of all frame sources, and their frames."""
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

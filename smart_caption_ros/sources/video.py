@@ -1,7 +1,5 @@
 """A video file, through OpenCV."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Live images: a camera of this machine, or an RTSP stream."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """Boxes on a picture: a frame for each object and each coloured word, and labels that hide one another least."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Colours of the overlay, and the functions that compute colours from probabilities."""
 
-from __future__ import annotations
-
 Rgb = tuple[int, int, int]
 
 BACKGROUND: Rgb = (20, 22, 27)

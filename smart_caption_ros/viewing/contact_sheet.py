@@ -1,7 +1,5 @@
 """Contact sheets: many pictures in rows on one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

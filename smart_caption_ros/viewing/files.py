@@ -1,7 +1,5 @@
 """Pictures as PNG and JPEG, in memory and in files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

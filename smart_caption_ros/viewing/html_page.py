@@ -1,7 +1,5 @@
 """HTML pages as one file, from templates of Jinja."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,21 +1,15 @@
 """The overlay: a frame with boxes drawn on it and its caption in a strip below."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.captioning import Caption
+from smart_caption_ros.grounding.named_objects import Grounding
 from smart_caption_ros.imaging import check_image
 from smart_caption_ros.viewing.box_drawing import draw_boxes
 from smart_caption_ros.viewing.colours import BACKGROUND, clip
 from smart_caption_ros.viewing.strip import draw_strip, facts_of
 from smart_caption_ros.viewing.styled_words import class_colours, styled_words
-
-if TYPE_CHECKING:
-    from smart_caption_ros.captioning import Caption
-    from smart_caption_ros.grounding.named_objects import Grounding
 
 MIN_STRIP_WIDTH_PX = 200
 

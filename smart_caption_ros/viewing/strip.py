@@ -1,23 +1,18 @@
 """The strip under a frame: confidence line, header, caption and facts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from smart_caption_ros.captioning import Caption
+from smart_caption_ros.grounding.named_objects import Grounding
 from smart_caption_ros.viewing.colours import BACKGROUND, BAR_TRACK, FAINT, Rgb, clip, confidence_colour
 from smart_caption_ros.viewing.styled_words import StyledWord
 from smart_caption_ros.viewing.text import font, printable, shortened, supersampling, to_bgr, width_of, wrapped
-
-if TYPE_CHECKING:
-    from smart_caption_ros.captioning import Caption
-    from smart_caption_ros.grounding.named_objects import Grounding
 
 MAX_LINES = 6
 

@@ -1,20 +1,15 @@
 """The words of a caption with the style in which an overlay shows them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.captioning.vocabulary import word_starts
+from smart_caption_ros.detection.boxes import Box
+from smart_caption_ros.grounding.named_objects import GroundedNoun
 from smart_caption_ros.viewing.colours import HIGHLIGHTS, WHITE, Rgb, clip, fade
 from smart_caption_ros.viewing.text import printable
-
-if TYPE_CHECKING:
-    from smart_caption_ros.captioning import Caption, DetectedObject
-    from smart_caption_ros.detection.boxes import Box
-    from smart_caption_ros.grounding.named_objects import GroundedNoun
 
 MAX_WORD_BOXES = 3
 

@@ -3,8 +3,6 @@
 It is the part of Aileron Regular (Sora Sagano, CC0) that Pillow includes since 10.1; Ubuntu 22.04 has Pillow 9.0.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The camera node: publishes images from files, videos, bags or a webcam as a camera driver does."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Publishers of the camera node: images, compressed images and camera_info, as a camera driver has them."""
 
-from __future__ import annotations
-
 import array
 import time
 

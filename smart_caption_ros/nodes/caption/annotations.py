@@ -1,7 +1,5 @@
 """Captions as annotations that a viewer draws over the unchanged image of the camera (foxglove_msgs)."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable
 from typing import Any

@@ -5,8 +5,6 @@ node, and takes all of its nodes down when none came for `bond_timeout`. bondpy 
 since the node does not watch the manager; the messages of the package bond are.
 """
 
-from __future__ import annotations
-
 import threading
 import uuid
 

@@ -4,8 +4,6 @@ Where detections guide the words, an image is offered when its detections are th
 the worker waits for nothing.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

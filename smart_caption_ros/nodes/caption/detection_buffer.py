@@ -1,7 +1,5 @@
 """Buffer of the latest detections of a camera, searched by the header of an image."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """Subscription to the detections topic, with the message type that is published there."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice

@@ -3,8 +3,6 @@
 These are smart_caption_ros/DetectedObjectArray, vision_msgs/Detection2DArray and yolo_msgs/DetectionArray.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The diagnostic statuses of the caption node and its cameras: level, one sentence, and values."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Collect the evidence for a caption: the objects in its image, and the nouns that name them."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

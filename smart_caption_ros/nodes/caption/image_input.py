@@ -1,7 +1,5 @@
 """Subscription to the images of a camera, raw or compressed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests for lifecycle transitions: one is carried out at a time, and configuring can be cancelled."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Load what the caption node runs: captioner, noun coverage and the class names of the detections topic."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence

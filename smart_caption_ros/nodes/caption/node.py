@@ -5,8 +5,6 @@ direction: :class:`.camera.Camera` receives it, :class:`.worker.Worker` captions
 publishes its caption.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,12 +55,12 @@ _LOG_PERIOD_S = 5.0
 
 
 def report_exceptions(
-    transition: Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn],
-) -> Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn]:
+    transition: "Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn]",
+) -> "Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn]":
     """Report the exceptions of a transition callback, which rclpy turns into ERROR without a message."""
 
     @wraps(transition)
-    def reporting(node: CaptionNode, state: LifecycleState) -> TransitionCallbackReturn:
+    def reporting(node: "CaptionNode", state: LifecycleState) -> TransitionCallbackReturn:
         try:
             return transition(node, state)
         except Exception as error:

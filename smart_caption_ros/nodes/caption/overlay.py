@@ -1,7 +1,5 @@
 """The overlay of captions: the image with boxes, caption and named objects, drawn on a thread of its own."""
 
-from __future__ import annotations
-
 import array
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ It publishes on `<topic>` and `<topic>/text`, and while somebody subscribes on `
 that neither the worker nor another camera waits for them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait

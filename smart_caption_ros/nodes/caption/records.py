@@ -1,7 +1,5 @@
 """The image as the caption node received it; :mod:`smart_caption_ros.record` has the caption that it becomes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,6 +28,6 @@ class ReceivedImage:
     message: ImageMessage
     stamp_ns: int
     at_s: float
-    publisher: Publisher | None = None
+    publisher: "Publisher | None" = None
     detections: ExpectedDetections | None = None
     dropped: int = 0

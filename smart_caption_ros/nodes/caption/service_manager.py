@@ -1,7 +1,5 @@
 """Report the state of a node to systemd, which runs it as a service of Type=notify."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

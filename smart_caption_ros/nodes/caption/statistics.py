@@ -1,7 +1,5 @@
 """Statistics of one camera of the caption node: counts since the start, and what happened in the last seconds."""
 
-from __future__ import annotations
-
 import enum
 import threading
 import time

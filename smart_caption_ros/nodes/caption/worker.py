@@ -4,8 +4,6 @@ A camera whose image waits has one place in the queue of the thread, so that cam
 Service calls queue behind the image in progress and at most one of each camera.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -244,7 +242,7 @@ class Worker:
             return None
         return float(self._node.get_clock().now().nanoseconds - stamp_ns) / 1e9
 
-    def _caption(self, image: ReceivedImage, max_age_s: float, scene: Scene | None = None) -> CaptionRecord | None:
+    def _caption(self, image: ReceivedImage, max_age_s: float, scene: "Scene | None" = None) -> CaptionRecord | None:
         age_s = self._age_s(image.stamp_ns)
         self._work_started_s = time.monotonic()
         try:

@@ -1,7 +1,5 @@
 """The log node: writes captions into a database when their meaning changes, and finds them again."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from pathlib import Path

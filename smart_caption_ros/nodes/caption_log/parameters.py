@@ -1,7 +1,5 @@
 """The parameters of the log node; :mod:`smart_caption_ros.nodes.parameters` declares them."""
 
-from __future__ import annotations
-
 from smart_caption_ros.caption_log.recording import PICTURE_SIDE_PX
 from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
 

@@ -1,7 +1,5 @@
 """The service of the log node: requests to queries, rows to messages."""
 
-from __future__ import annotations
-
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from sensor_msgs.msg import CompressedImage

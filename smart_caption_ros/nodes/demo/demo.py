@@ -4,8 +4,6 @@ If the source has labelled objects, the camera node publishes them as a detector
 the bundle's detector, if it has one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

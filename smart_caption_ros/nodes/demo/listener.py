@@ -3,8 +3,6 @@
 Like any user's program it knows the captions from the topics alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -62,7 +60,7 @@ class DemoListener:
         self.answered: dict[int, CaptionRecord] = {}
         """Captions by the index of their frame."""
 
-    def __enter__(self) -> DemoListener:
+    def __enter__(self) -> "DemoListener":
         return self
 
     def __exit__(self, *error: object) -> None:

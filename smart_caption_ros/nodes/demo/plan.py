@@ -1,7 +1,5 @@
 """The options of the demo and the frames that it publishes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Used by the demo, by the tests and by `benchmarks/node.py`.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
@@ -91,7 +89,7 @@ class NodeProcess:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> NodeProcess:
+    def __enter__(self) -> "NodeProcess":
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -1,7 +1,5 @@
 """The files that the demo writes: one line of JSON and one overlay per frame, and a contact sheet."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The topics of the demo, and the ROS arguments that its two nodes are started with."""
 
-from __future__ import annotations
-
 import json
 
 from smart_caption_ros.files import config_file

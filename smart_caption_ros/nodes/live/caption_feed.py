@@ -1,7 +1,5 @@
 """A feed of the captions that running nodes publish: finds the topics, subscribes, and follows the diagnostics."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Sequence

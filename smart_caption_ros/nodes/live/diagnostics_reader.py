@@ -1,7 +1,5 @@
 """What the diagnostics of caption nodes say about the cameras of a feed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The images of captions: the last ones of one image topic, by their stamps."""
 
-from __future__ import annotations
-
 import struct
 from collections import OrderedDict
 from collections.abc import Callable

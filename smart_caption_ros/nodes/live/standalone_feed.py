@@ -1,7 +1,5 @@
 """A feed of the captions that running nodes publish, for programs that have no node of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading
