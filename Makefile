@@ -1,4 +1,4 @@
-# make demo, test, test-long, lint, docs, platforms, audit: the first call of any of them creates the virtual environment.
+# make demo, test, test-long, lint, platforms, audit: the first call of any of them creates the virtual environment.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV ?= .venv
@@ -15,7 +15,7 @@ SOURCES := CMakeLists.txt package.xml pyproject.toml setup.py \
 # The virtual environment is a ROS prefix; unset the variables of a ROS prefix that the shell has sourced.
 unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: help demo test test-long lint docs platforms audit clean
+.PHONY: help demo test test-long lint platforms audit clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,7 +24,6 @@ help:
 	@echo 'make test                 run the tests in JOBS processes (PYTEST_ARGS="-k name" to choose some)'
 	@echo 'make test-long            run those that take many seconds each, which `make test` leaves out'
 	@echo 'make lint                 check style and types'
-	@echo 'make docs                 write the parameter tables of the documentation'
 	@echo 'make platforms            run the robot side tests with the versions of Ubuntu 22.04 and 24.04'
 	@echo 'make audit                report the known vulnerabilities of the pinned packages'
 	@echo 'make clean                remove the virtual environment and what was built'
@@ -47,9 +46,6 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-docs: $(VENV)/.test
-	$(BIN)/python -m smart_caption_ros.nodes.parameter_documentation docs/nodes.md
 
 platforms:
 	.ci/platforms

@@ -1,8 +1,8 @@
 """Declare, validate and update the parameters of a node.
 
 Each node has one table of :class:`ParameterSpec`, in its module `parameters.py`. The
-descriptors of `ros2 param describe`, the checks of new values, the parameter files in `config/` and the tables in
-`docs/nodes.md`, which `parameter_documentation.py` writes, follow these tables; tests compare them.
+descriptors of `ros2 param describe`, the checks of new values and the parameter files in `config/` follow these tables;
+tests compare them.
 """
 
 from __future__ import annotations
