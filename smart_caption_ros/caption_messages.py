@@ -83,7 +83,6 @@ def from_message(message: Any, *, camera: str | None = None, source: str = "") -
 
     Args:
         camera: name of the camera in the record; None takes that of the message.
-        source: full name of the topic of the message.
     """
     timing, coverage = message.timing, message.coverage
     caption = Caption(

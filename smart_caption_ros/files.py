@@ -68,11 +68,6 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> Path:
 def check_outputs_in(folder: Path, pattern: str, inputs: Iterable[Path]) -> None:
     """Check that none of the files in a folder that will be replaced is an input.
 
-    Args:
-        folder: may be missing.
-        pattern: of the names of the files, "*.png".
-        inputs: files that are read, as for :func:`check_output`.
-
     Raises:
         OutputError: one of the files is an input.
     """
@@ -142,10 +137,6 @@ def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Pat
 @contextmanager
 def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """Yield a new folder beside ``folder`` to write to; replace ``folder`` with it at the end, or remove it on failure.
-
-    Args:
-        folder: the output, as for :func:`check_output_folder`.
-        inputs: files and folders that are read, as for :func:`check_output_folder`.
 
     Raises:
         OutputError: see :func:`check_output_folder`; nothing is touched.

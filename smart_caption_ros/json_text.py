@@ -15,10 +15,6 @@ def json_text(value: Any, **settings: Any) -> str:
     """Encode a value as JSON, with null in place of infinity and NaN.
 
     Half of a surrogate pair, which stands for a byte of a file name that is not UTF-8, is written as `\\udce9`.
-
-    Args:
-        value: dictionaries, lists, texts, numbers, booleans and None.
-        settings: the keyword arguments of :func:`json.dumps`.
     """
     try:
         text = json.dumps(value, allow_nan=False, **settings)

@@ -16,7 +16,6 @@ class Mailbox(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no item waits."""
         return not self._slot
 
     def put(self, item: T) -> bool:

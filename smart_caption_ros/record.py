@@ -135,7 +135,6 @@ class Pose:
     """Where something was, in a coordinate frame.
 
     Attributes:
-        frame_id: the coordinate frame, such as "map".
         position: x, y, z in metres.
         orientation: quaternion x, y, z, w.
     """
@@ -205,11 +204,7 @@ class CaptionRecord:
         """Make the record of a caption that the captioner gave, with the status that it earns.
 
         Args:
-            caption: the caption, with the objects of its image.
-            grounding: its nouns and coverage; None where nouns were not matched.
-            trust: which captions are refused.
             has_detector: whether objects were looked for.
-            fields: further fields of the record.
         """
         if grounding is None:
             reason, sentence = CoverageReason.DISABLED, "noun coverage is off"
@@ -239,13 +234,9 @@ class CaptionRecord:
         """Make the record of an image that was not captioned.
 
         Args:
-            status: what came of it.
             status_message: why, in one sentence.
             image_size: width and height in pixels, if they are known.
-            model: name of the bundle.
-            engine: description of the engine.
             total_s: time from the start of the work on the image.
-            fields: further fields of the record.
         """
         timing = Timing(preprocess_s=0.0, vision_s=0.0, decode_s=0.0, total_s=total_s, steps=0)
         return cls(
@@ -422,7 +413,6 @@ class CaptionRecord:
 
         Args:
             values: the JSON object; further keys are passed over.
-            image: the image of the caption.
 
         Raises:
             ValueError: it is not such an object; one sentence.
@@ -476,9 +466,7 @@ def grounding_with(
     """Return the nouns and the coverage of a record that was received; None where nouns were not matched.
 
     Args:
-        reason: why something of the coverage was not measured.
         coverage: the other fields of :class:`Grounding`, as far as they are known; None where it was not measured.
-        time_s: duration of the matching.
     """
     if reason in _NOUNS_UNKNOWN and not nouns:
         return None

@@ -48,7 +48,6 @@ class EndSignals:
             signal.signal(number, handler)
 
     def raise_if_arrived(self) -> None:
-        """Raise KeyboardInterrupt if one of the signals has arrived."""
         if self.arrived:
             raise KeyboardInterrupt
 

@@ -21,7 +21,6 @@ class TimeWindow(Generic[T]):
         self._first_s: float | None = None
 
     def add(self, now_s: float, item: T) -> None:
-        """Add an item at the present time."""
         if self._first_s is None:
             self._first_s = now_s
         self._items.append((now_s, item))

@@ -22,7 +22,6 @@ class BagCamera:
     """A camera of a bag.
 
     Attributes:
-        image_topic: its images.
         name: content of the field `camera` of its captions.
         caption_topic: topic of its captions; their text is on `<caption_topic>/text`.
     """

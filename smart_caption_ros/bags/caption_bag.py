@@ -46,8 +46,6 @@ class BagReport:
     """Result of captioning a bag.
 
     Attributes:
-        output: the bag of captions.
-        caption_topics: the topic of the captions of each camera.
         images: number of images that were selected, unreadable ones included.
         failed: number of them without a caption because of a problem.
         first_problem: the problem of the first of those; empty if there is none.
@@ -85,7 +83,6 @@ class BagReport:
         return [*self.left_out, result, *[problem] * bool(self.failed), *[self.damage] * bool(self.damage)]
 
     def to_json(self) -> dict[str, Any]:
-        """Convert to JSON values."""
         return {**asdict(self), "output": str(self.output), "speed": self.speed}
 
 
@@ -111,8 +108,6 @@ def caption_bag(
     """Caption the images of a bag into a new bag, each with the time and the header of its image.
 
     Args:
-        bag: folder or file of the bag.
-        output: .mcap or .db3 file.
         progress: called with the number of images that have been dealt with since the last call.
 
     Raises:
@@ -178,12 +173,10 @@ class _Connections:
         return self._writer.add_connection(topic, message_type, typestore=typestore(), offered_qos_profiles=qos)
 
     def copy(self, stored: StoredMessage) -> None:
-        """Copy an image."""
         if connection := self._copies.get((stored.topic, stored.message_type)):
             self._writer.write(connection, stored.recorded_ns, stored.data)
 
     def write(self, camera: int, recorded_ns: int, message: bytes | None, text: str | None) -> None:
-        """Write a caption and its text."""
         if message is not None:
             self._writer.write(self._captions[camera], recorded_ns, message)
         if text is not None:

@@ -26,12 +26,9 @@ class ModelSettings:
 
     Attributes:
         bundle: folder of the bundle; None for the default one.
-        engine: name of an engine, or auto.
         detector: ONNX detector, or none; None for the bundle's own.
-        objects_guide: how objects guide the words: auto, off or bias.
         guide_strength: bias of the words of an object; None for the default.
         threads: CPU threads of the engine; None leaves the number to the engine.
-        trust: which captions are refused.
     """
 
     bundle: Path | None = None

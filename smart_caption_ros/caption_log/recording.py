@@ -31,16 +31,12 @@ class Recorder:
     A caption that cannot be written is lost, and the next one is tried. Its numbers may be read from any thread.
 
     Attributes:
-        written: number of captions written.
-        unchanged: number of those left out because they say the same as the last one written, or as one that was
+        unchanged: number of captions left out because they say the same as the last one written, or as one that was
             written less than :data:`QUIET_S` before; photographs are compared with the last one written alone.
         without_caption: number of images without a caption: nothing was found in them, or an error occurred.
         dropped: number of images that newer ones replaced before they were captioned.
-        failed: number of captions that could not be written.
         problem: why the last one could not be written, or the log not be tidied; empty where it was.
         note: that the file of the log was deleted or moved while it was written; empty where it was not.
-        captions: number of rows in the log.
-        used_bytes: bytes of the log that are in use.
     """
 
     def __init__(

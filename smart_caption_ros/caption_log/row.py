@@ -23,7 +23,6 @@ class LogRow:
     Attributes:
         id: number of the row: the time in milliseconds since 1970, moved to the next free number.
         time_ns: when the image was taken, see :attr:`smart_caption_ros.record.CaptionRecord.time_ns`.
-        values: the JSON of the record.
         picture: a small JPEG of the image; None without one, or where it was not read.
     """
 
@@ -34,17 +33,14 @@ class LogRow:
 
     @property
     def text(self) -> str:
-        """The caption."""
         return str(self.values["text"])
 
     @property
     def camera(self) -> str:
-        """Name of the camera."""
         return str(self.values["camera"])
 
     @property
     def robot(self) -> str:
-        """Name of the robot or host."""
         return str(self.values["robot"])
 
     @property

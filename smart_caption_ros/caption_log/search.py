@@ -70,7 +70,6 @@ class Query:
         words: words that all have to occur, in any form; `"quoted words"` occur side by side, `cup*` begins a word.
             Empty for any caption.
         since_ns: earliest time, nanoseconds since 1970; None for no bound.
-        until_ns: latest time.
         camera: name of the camera; empty for any.
         robot: name of the robot; empty for any.
         near: where the robot was; None for anywhere.
@@ -142,7 +141,6 @@ class Overview:
 
     @property
     def captions(self) -> int:
-        """Number of rows."""
         return sum(origin.captions for origin in self.origins)
 
 
@@ -165,7 +163,6 @@ class LogReader:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def overview(self, query: Query | None = None) -> Overview:

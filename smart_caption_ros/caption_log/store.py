@@ -80,7 +80,6 @@ class CaptionLog:
 
     @property
     def captions(self) -> int:
-        """Number of rows."""
         return self._one("SELECT coalesce(sum(captions), 0) FROM origin")
 
     @property
@@ -94,7 +93,6 @@ class CaptionLog:
 
         Args:
             record: the caption; its image is not written.
-            picture: a small JPEG of its image.
 
         Returns:
             The id of the row.

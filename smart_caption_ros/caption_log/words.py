@@ -113,7 +113,6 @@ def marked_characters(text: str, versions: Iterable[str]) -> list[bool]:
     """Return which characters of a text FTS5 found.
 
     Args:
-        text: the text, without breaks.
         versions: what `highlight` returned for it, with breaks and :data:`MARKS`.
     """
     is_marked = [False] * len(text)

@@ -340,10 +340,7 @@ class Captioner:
         return run_batch(self._graph, inputs)
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
-        """Caption several frames at once, for evaluation; the sentences are those of :meth:`caption`.
-
-        Args:
-            images_bgr: (H, W, 3) uint8 each, of any sizes.
+        """Caption several frames, (H, W, 3) uint8 each, for evaluation; the sentences are those of :meth:`caption`.
 
         Raises:
             ValueError: a frame has another type, dtype or shape.

@@ -22,8 +22,6 @@ class VisionDetector:
     def __init__(self, bundle: Bundle, vision: Vision, minimum_score: float | None = None) -> None:
         """
         Args:
-            bundle: its detector has the layout ``vision``.
-            vision: the vision graph of that bundle.
             minimum_score: lowest score of an object; None takes that of the bundle.
 
         Raises:
@@ -39,10 +37,7 @@ class VisionDetector:
         self._vision = vision
 
     def detect(self, image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
-        """Detect objects in a frame, as :meth:`Detector.detect`, in a pass that computes no caption.
-
-        Args:
-            image_bgr: (H, W, 3) uint8.
+        """Detect objects in a frame, (H, W, 3) uint8, as :meth:`Detector.detect`, in a pass that computes no caption.
 
         Raises:
             ValueError: ``image_bgr`` has another type, dtype or shape.
@@ -53,12 +48,7 @@ class VisionDetector:
         return self.detections(self._vision.run(self._vision.preprocess(image_bgr)), width, height).objects
 
     def detections(self, output: VisionOutput, width: int, height: int) -> DetectorOutput:
-        """Decode the detections of a frame.
-
-        Args:
-            output: of the vision graph for one frame.
-            width: of the frame, pixels.
-            height: of the frame, pixels.
+        """Decode the detections of one frame, width x height pixels, from the output of its vision graph.
 
         Raises:
             BundleError: the graph's arrays do not fit the classes of the bundle.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuringOptions:
-    """The options of `benchmark`."""
-
     output: Annotated[Path | None, Option("--json", help="JSON file to write; - prints it.")] = None
     engine: EngineOption = "auto"
     threads: ThreadsOption = None

@@ -53,8 +53,6 @@ def open_feed(
     """Load the model of a source, or return a feed of ROS topics; it starts when it is entered.
 
     Args:
-        cameras: names of the cameras to follow; empty takes all.
-        loop: whether sources start again at their end.
         are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.
         map_frame: frame in which to look up where the robot is in ROS; empty looks up nothing.
         robot_frame: frame of the robot; empty takes that of the image.

@@ -81,8 +81,6 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True)
 class LabelledOptions(BenchmarkOptions, WorkerOptions):
-    """The options of `acvr` and `coco`."""
-
     detections: Annotated[
         Path | None,
         Option(
@@ -97,8 +95,6 @@ class LabelledOptions(BenchmarkOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class FolderOptions(BenchmarkOptions):
-    """The options of `folder`."""
-
     every: Annotated[int, Option(min=1, help="Caption every Nth photograph.")] = 1
     detection_score: Annotated[
         float | None, Option(min=0, max=1, help="Minimum score of a detected object; 0.35 by default.")
@@ -243,13 +239,7 @@ def _benchmark_labelled(frames: GroundTruth, options: LabelledOptions) -> None:
 def _benchmark(
     frames: GroundTruth, options: BenchmarkOptions, objects: str = _GROUND_TRUTH, class_names: Sequence[str] = ()
 ) -> None:
-    """Score captions, write the files and print the tables.
-
-    Args:
-        frames: the frames with the objects that captions are scored against.
-        objects: where the objects come from.
-        class_names: class names beside COCO's.
-    """
+    """Score captions, write the files and print the tables."""
     from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.evaluation import coverage_benchmark
     from smart_caption_ros.evaluation.comparison import BenchmarkFacts, CoverageComparison
@@ -349,7 +339,6 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
 
 
 def _print_comparison(comparison: CoverageComparison) -> None:
-    """Print the tables of a comparison."""
     terminal = console()
     terminal.print("Coverage of objects that cover more of the image than this, and in how many frames there are any:")
     terminal.print(_coverage_table(comparison))

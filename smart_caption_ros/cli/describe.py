@@ -52,8 +52,6 @@ _SHEET_PICTURES, _SHEET_COLUMNS = 48, 5
 
 @dataclass(frozen=True)
 class DescribeOptions(WorkerOptions, TrustOptions):
-    """The options of `describe`."""
-
     as_json: Annotated[bool, Option("--json", help="Print one JSON object per line instead of text.")] = False
     bundle: Annotated[Path | None, Option(help="Folder of the bundle; the default bundle if omitted.")] = None
     engine: EngineOption = "auto"

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordOptions(FeedOptions):
-    """The options of `log record`."""
-
     log: LogOption = None
     robot: Annotated[str, Option(help="Name of the robot in the log; that of this computer if omitted.")] = ""
     map_frame: Annotated[str, Option(help="Frame of tf in which to note where the robot is; empty notes no place.")] = (
@@ -87,8 +85,6 @@ def _print_event(event: "FeedEvent") -> None:
 
 @dataclass(frozen=True)
 class FindOptions:
-    """The options of `log find`."""
-
     log: LogOption = None
     near: Annotated[
         str | None,

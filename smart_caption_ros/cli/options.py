@@ -100,7 +100,6 @@ class TrustOptions:
 
     @property
     def trust(self) -> "Trust":
-        """What the options say."""
         from smart_caption_ros.record import Trust
 
         return Trust(self.min_calibrated_confidence, self.list_objects)
@@ -119,7 +118,6 @@ class WorkerOptions:
 
     @property
     def has_workers(self) -> bool:
-        """Whether worker processes were asked for."""
         return self.jobs is not None or self.ray is not None
 
     @property
@@ -147,12 +145,7 @@ def make_app(**settings: Any) -> typer.Typer:
 
 
 def add_command(app: typer.Typer, command: Callable[..., None], **context_settings: Any) -> None:
-    """Add a function to an application as a command of its name.
-
-    Args:
-        command: a function as the module's docstring describes.
-        context_settings: settings of click's context, such as `ignore_unknown_options`.
-    """
+    """Add a function to an application as a command of its name."""
     app.command(context_settings=context_settings)(as_typer_function(command))
 
 

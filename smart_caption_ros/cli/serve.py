@@ -26,8 +26,6 @@ TOKEN_VARIABLE = "SMART_CAPTION_TOKEN"
 
 @dataclass(frozen=True)
 class ServeOptions(FeedOptions):
-    """The options of `serve`."""
-
     host: Annotated[str, Option(help="Address to listen on; any but this machine's own needs a token.")] = "127.0.0.1"
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8080
     token: Annotated[

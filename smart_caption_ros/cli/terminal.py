@@ -195,11 +195,7 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar(total: int, delay_s: float = 0.0) -> Iterator[Callable[[], object]]:
-    """Show a progress bar on stderr, where that is a terminal; yields a function that counts one frame.
-
-    Args:
-        delay_s: time after which the bar appears.
-    """
+    """Show a progress bar on stderr, where that is a terminal; yields a function that counts one frame."""
     with make_progress_bar(total=total, unit="frame", delay=delay_s, disable=not sys.stderr.isatty()) as bar:
         yield bar.update
 

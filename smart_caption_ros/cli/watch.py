@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WatchOptions(FeedOptions):
-    """The options of `watch`."""
-
     camera: Annotated[list[str] | None, Option(help="Camera to show; may be repeated. All cameras if omitted.")] = None
     as_json: Annotated[bool, Option("--json", help="Print one JSON object per caption.")] = False
     count: Annotated[int | None, Option(min=1, help="End after so many captions; prints lines.")] = None

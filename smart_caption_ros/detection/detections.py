@@ -78,12 +78,6 @@ class Candidates:
 
         Boxes are clipped to the frame; those that are not finite or lie outside are left out, as are classes without a
         name.
-
-        Args:
-            width: of the frame, pixels.
-            height: of the frame, pixels.
-            class_names: names by class id.
-            suppress: apply non-maximum suppression within each class.
         """
         boxes = clip_boxes(self.boxes_xyxy, width, height)
         known = (self.class_ids >= 0) & (self.class_ids < len(class_names))

@@ -72,14 +72,7 @@ class Detector:
         minimum_score: float = MINIMUM_SCORE,
         class_names: Sequence[str] | None = None,
     ) -> "Detector":
-        """Load a graph and an engine to run it; arguments and errors as :meth:`__init__`, and:
-
-        Args:
-            engine: one of :data:`smart_caption_ros.engines.ENGINE_NAMES`.
-            threads: CPU threads; None leaves the choice to the engine.
-            minimum_score: see :meth:`__init__`.
-            class_names: see :meth:`__init__`.
-        """
+        """Load a graph and an engine to run it; arguments as :meth:`__init__` and :func:`load_with`, and errors."""
 
         def load(created: Engine) -> Detector:
             return cls(Path(path), created, minimum_score=minimum_score, class_names=class_names)

@@ -23,7 +23,6 @@ class _Entry:
     Attributes:
         create: makes the engine from its CPU threads, whether they poll for work, whether it may build engines, which
             takes minutes, and the function that ends such a build.
-        remedy: how to make it work on this machine.
         automatic: whether ``auto`` may select it.
     """
 
@@ -62,7 +61,6 @@ class EngineChoice:
     """Why an engine was chosen.
 
     Attributes:
-        reason: in a few words.
         fallbacks: faster engines that are installed but could not load the graphs, each with the reason.
     """
 
@@ -131,12 +129,6 @@ def create_engine(
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Engine:
     """Create an engine by name, or with ``auto`` the fastest one that works on this machine.
-
-    Args:
-        name: one of :data:`ENGINE_NAMES`.
-        threads: CPU threads; None leaves the choice to the engine.
-        spinning: whether CPU threads without work poll for it during a run.
-        is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here.

@@ -24,8 +24,6 @@ _WEIGHT_SUFFIXES = (".data", ".bin", ".weights", ".onnx_data")
 
 
 class OnnxRuntimeGraph:
-    """A graph in an ONNX Runtime session."""
-
     mode = ""
 
     def __init__(self, session: Any, name: str) -> None:

@@ -35,7 +35,6 @@ class CocoInstances(GroundTruth):
 
     Args:
         paths: instances files; unlike ACVR's labels they are held in memory, without their polygons.
-        images: folder of the images.
 
     Raises:
         SourceError: a file or the folder is missing, or a file has another layout; one sentence.

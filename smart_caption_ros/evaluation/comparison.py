@@ -14,11 +14,7 @@ class BenchmarkFacts:
     """What the figures of a comparison are about.
 
     Attributes:
-        data: the frames.
-        every: every Nth frame was scored.
         objects: where the reference objects come from.
-        word_vectors: name of the table of word vectors.
-        pipeline: name of the spaCy pipeline.
     """
 
     data: str
@@ -30,12 +26,7 @@ class BenchmarkFacts:
 
 @dataclass(frozen=True)
 class CoverageComparison:
-    """Outcomes of one or more models or caption files.
-
-    Attributes:
-        outcomes: one per model or file.
-        facts: what they have in common.
-    """
+    """Outcomes of one or more models or caption files."""
 
     outcomes: Sequence[Outcome]
     facts: BenchmarkFacts
@@ -58,7 +49,6 @@ class CoverageComparison:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Convert to JSON values; docs/coverage.md describes the layout."""
         results = [
             {"label": label, **to_json(outcome)} for label, outcome in zip(self.labels, self.outcomes, strict=True)
         ]

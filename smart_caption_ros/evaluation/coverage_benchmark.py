@@ -198,9 +198,6 @@ def run(
 ) -> Outcome:
     """Score the captions of every ``every``-th frame of each sequence.
 
-    Args:
-        progress: called after each frame.
-
     Raises:
         SourceError: no frame could be scored; says why.
         EngineError: captioning failed.

@@ -78,14 +78,7 @@ def picture(
     caption: str,
     result: CoverageResult,
 ) -> Picture:
-    """Draw a frame: objects whose class the caption names in the colour of the noun, the others in grey.
-
-    Args:
-        name: shown above the frame.
-        image_bgr: uint8 HxWx3.
-        objects: with boxes in pixels of the image.
-        result: the caption's score against the classes of the objects.
-    """
+    """Draw a frame, uint8 (H, W, 3): objects whose class the caption names in its colour, the others in grey."""
     height, width = image_bgr.shape[:2]
     scale = min(1.0, PICTURE_WIDTH_PX / width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -108,11 +101,7 @@ def picture(
 
 
 def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Render the page, one file without references to others.
-
-    Args:
-        facts: descriptions of the data, one a line.
-    """
+    """Render the page, one file without references to others."""
     colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(columns))]
     return render_page(
         _TEMPLATE,

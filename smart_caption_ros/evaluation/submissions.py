@@ -41,12 +41,11 @@ class DetectedFrames(GroundTruth):
     """The frames of a data set with the objects that a detector found in them.
 
     An object has its most probable class; it is left out if that is background or less probable than
-    ``minimum_score``. The n-th list of a file belongs to the n-th frame of the sequence. Memory holds the detections
-    of one sequence.
+    ``minimum_score``, 0 to 1. The n-th list of a file belongs to the n-th frame of the sequence. Memory holds the
+    detections of one sequence.
 
     Args:
         path: a file, named by its sequence unless there is only one, or a folder of such files.
-        minimum_score: in [0, 1].
 
     Raises:
         SourceError: a file is malformed, holds another number of lists than its sequence has frames, or no sequence

@@ -51,9 +51,6 @@ def caption_ahead(
     """Make the captions that are not in the cache yet.
 
     Args:
-        captions: of the model; keeps the captions.
-        model: what the workers load.
-        workers: the workers; the caller closes them.
         retries: how many more attempts a shard has that failed.
         progress: called with the number of images of each shard that ended.
 

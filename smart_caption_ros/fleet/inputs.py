@@ -80,7 +80,6 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
     """Yield the path itself if it is an input, else those in it.
 
     Args:
-        path: a file or folder.
         place: the name of its folder in names.
         leave_out: resolved; a folder that is not searched.
         named: whether the name of the folder is part of the names of what is in it.

@@ -38,7 +38,6 @@ class FramesReport:
     damage: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Convert to JSON values."""
         return {"output": str(self.output), "images": self.images, "failed": self.failed}
 
 
@@ -53,7 +52,6 @@ class DescribeBag:
     options: BagOptions
 
     def run(self) -> BagReport:
-        """Caption the bag."""
         self.output.parent.mkdir(parents=True, exist_ok=True)
         return caption_bag(self.bag, self.output, loaded_message_captioner(self.model), self.options)
 
@@ -72,7 +70,6 @@ class DescribeFrames:
     every: int
 
     def run(self) -> FramesReport:
-        """Caption the frames."""
         self.output.parent.mkdir(parents=True, exist_ok=True)
         captioner, coverage = loaded_captioner(self.model), loaded_message_captioner(self.model).coverage
         lines: list[str] = []

@@ -100,7 +100,6 @@ def run_all(works: Sequence[W], workers: Workers, retries: int) -> Iterator[tupl
     """Yield every shard with its last attempt, in the order in which they end.
 
     Args:
-        workers: work on them; the caller closes them.
         retries: how many more attempts a shard has that failed, unless another attempt would come to the same.
     """
     waiting, failures = deque(works), Counter[str]()

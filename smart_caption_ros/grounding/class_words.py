@@ -68,12 +68,7 @@ class ClassWords:
         return cls({word: frozenset(names) for word, names in meant.items()}, frozenset(classes), frozenset(never))
 
     def verdict(self, word: str, class_name: str) -> bool | None:
-        """Return whether a word names a class; None if the table does not decide.
-
-        Args:
-            word: in the singular, lower case.
-            class_name: normalised.
-        """
+        """Return whether a word, a lower-case singular, names a normalised class; None if the table does not decide."""
         if word == class_name:
             return True
         if word in self.never:

@@ -51,9 +51,6 @@ def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
 
     :func:`smart_caption_ros.grounding.assignment.named_class` decides which class a noun names. Of several objects of
     that class the noun names the one with the highest score among those that the fewest nouns before it name.
-
-    Args:
-        caption: a caption with its objects; there may be none.
     """
     started = time.perf_counter()
     result = coverage.score(caption.text, [detected.class_name for detected in caption.objects])

@@ -20,11 +20,7 @@ T = TypeVar("T")
 
 
 class NounCoverage:
-    """Scores captions against classes of objects; made by :meth:`load`. It is not thread-safe.
-
-    Args:
-        synonyms: classes by each of their synonyms.
-    """
+    """Scores captions against classes of objects; made by :meth:`load`. It is not thread-safe."""
 
     def __init__(
         self,
@@ -54,8 +50,6 @@ class NounCoverage:
         """Load the tagger, the word vectors and the synonyms.
 
         Args:
-            pipeline: name or folder of a spaCy pipeline; the one that ships by default.
-            word_vectors: a GloVe text file or a table; the table that ships by default.
             synonyms: a list as published with CHAIR, for ``options.synonyms``.
             class_list: names of the classes that captions may name, see :meth:`NounFinder.load`; COCO's by default.
             options: how to score; the SMArT paper's measure by default.

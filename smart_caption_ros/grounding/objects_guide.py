@@ -147,7 +147,6 @@ def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRE
     """Let the objects that a captioner detects guide its words.
 
     Args:
-        captioner: is changed.
         choice: ``off``, ``bias``, or ``auto``: ``bias`` where the captioner has a detector, its bundle takes a guide
             and spaCy is installed, else ``off``.
         strength: bias of a word whose class was found with score 1, natural logarithm.

@@ -29,7 +29,6 @@ class WordVectors:
     Args:
         index: row by word.
         rows: (V, D) floating point, possibly memory-mapped.
-        name: description for reports.
     """
 
     def __init__(self, index: Mapping[str, int], rows: NDArray[Any], name: str) -> None:
@@ -60,7 +59,6 @@ class WordVectors:
 
     @property
     def dimension(self) -> int:
-        """Dimension of a vector."""
         return int(self._rows.shape[1])
 
     def mean(self, words: list[str]) -> NDArray[np.float32] | None:

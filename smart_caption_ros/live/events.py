@@ -25,10 +25,8 @@ class FeedEvent:
     """Something beside the captions that a person wants to know.
 
     Attributes:
-        text: one sentence.
         camera: name of the camera; None where it is about no camera or several.
-        received_s: when it happened, seconds since the epoch.
-        received_monotonic_s: the same by :func:`time.monotonic`.
+        received_monotonic_s: when it happened, by :func:`time.monotonic`; received_s is seconds since the epoch.
     """
 
     kind: EventKind

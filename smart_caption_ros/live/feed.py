@@ -37,7 +37,6 @@ class CaptionFeed:
     def __init__(self, capacity: int = CAPACITY, trust: Trust = ACCEPT_ALL) -> None:
         """
         Args:
-            capacity: maximum number of captions and events that wait for the consumer.
             trust: which captions are refused, also of those that come with the status OK.
         """
         self._capacity = capacity
@@ -87,7 +86,6 @@ class CaptionFeed:
 
     @property
     def camera_names(self) -> frozenset[str]:
-        """Names of the cameras known so far."""
         with self._changed:
             return frozenset(self._statistics)
 
@@ -99,7 +97,6 @@ class CaptionFeed:
 
     @property
     def has_captions(self) -> bool:
-        """Whether any camera has given a caption."""
         return any(camera.captions for camera in self.cameras)
 
     def next(self, timeout_s: float) -> FeedItem | None:
@@ -137,7 +134,6 @@ class CaptionFeed:
 
         Args:
             source: full name of the topic, or the source as the user named it.
-            text: the sentence of the event.
         """
         with self._changed:
             known = self._statistics.get(camera)
@@ -172,7 +168,6 @@ class CaptionFeed:
             self._put(live)
 
     def add_event(self, event: FeedEvent) -> None:
-        """Pass an event on."""
         with self._changed:
             self._put(event)
 

@@ -24,10 +24,6 @@ _JOIN_TIMEOUT_S = 5.0
 def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, FrameSource]:
     """Open sources and name a camera after each: after its file or folder, with a number where names are equal.
 
-    Args:
-        specs: see :func:`smart_caption_ros.sources.open_source`.
-        topic: image topic of a bag.
-
     Raises:
         SourceError: a source cannot be opened; one sentence.
     """
@@ -80,12 +76,9 @@ class SourceFeed(CaptionFeed):
     ) -> None:
         """
         Args:
-            cameras: a source for each name of a camera.
             captioner: used by the feed's thread alone until the feed is closed.
             coverage: matches nouns with objects; None leaves that out.
             interval_s: time between two photographs, seconds; 0 captions them as fast as possible.
-            loop: whether sources start again at their end.
-            trust: which captions are refused.
         """
         super().__init__(trust=trust)
         self._cameras = [_SourceCamera(name, source) for name, source in cameras.items()]

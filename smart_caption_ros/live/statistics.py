@@ -31,7 +31,6 @@ class CameraSummary:
     """A camera at one moment.
 
     Attributes:
-        camera: name, as :attr:`CaptionRecord.camera`.
         source: full name of the topic, or the source as the user named it.
         is_online: whether captions can come: the topic has a publisher, the source has not ended.
         captions: captions received, of any status.
@@ -42,8 +41,6 @@ class CameraSummary:
         age_p50_s: median age of those captions, see :attr:`CaptionRecord.age_s`; None without any.
         age_p95_s: their 95th percentile.
         last_received_monotonic_s: when the last one was received, by :func:`time.monotonic`; None before the first.
-        health: what the diagnostics say.
-        health_message: their sentence.
         is_responding: False if its node has sent diagnostics and then none, see :data:`DIAGNOSTICS_TIMEOUT_S`.
     """
 
@@ -83,14 +80,12 @@ class LiveStatistics:
         self._ages_s: TimeWindow[float | None] = TimeWindow(WINDOW_S)
 
     def add(self, live: CaptionRecord) -> None:
-        """Count a caption."""
         self._by_status[live.status] += 1
         self._dropped += live.dropped
         self.last_s, self._has_captions = live.received_monotonic_s, True
         self._ages_s.add(self.last_s, live.age_s)
 
     def set_health(self, health: Health, message: str) -> None:
-        """Take over what the diagnostics say."""
         now_s = time.monotonic()
         if self._diagnosed_s is not None:
             self._diagnostics_period_s = now_s - self._diagnosed_s

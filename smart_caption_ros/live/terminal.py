@@ -84,7 +84,6 @@ def print_lines(
     """Print one line for each caption until the feed ends.
 
     Args:
-        count: number of captions after which to end; None for no limit.
         out: prints a caption, on a line of text or of JSON.
         report: prints a sentence about what the feed waits for, or what failed.
 

@@ -31,11 +31,9 @@ class EngineAgreement:
     """Comparison of an engine and a form of the captioner with the reference.
 
     Attributes:
-        graph: file of the captioner.
         runs: what ran the graphs, and how.
         agrees: whether all differences are within the tolerance.
         same_captions: number of captions with the same words.
-        captions: number of captions compared.
         largest_log_probability_difference: over the words of the captions with the same words; natural logarithm.
         largest_token_difference: of the visual tokens, relative to the largest one.
         tolerance: maximum difference of log probabilities; visual tokens may differ by ten times as much.
@@ -72,10 +70,7 @@ def compare_engines(
     TensorRT engines that are not in the cache are built first, which takes minutes.
 
     Args:
-        bundle: the model.
         frames: number of golden frames; each is decoded with all of its visual tokens and with two thirds of them.
-        threads: CPU threads; None leaves the number to the engines.
-        on_engine: called with the name of each engine before it is compared.
 
     Raises:
         EngineError: the reference does not run.

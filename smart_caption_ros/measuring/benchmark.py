@@ -37,7 +37,6 @@ def measure(
     Args:
         frames: uint8 (H, W, 3) BGR each.
         rounds: number of times that each frame is captioned, after one warm-up.
-        on_frame: called after each frame, except in the warm-up.
 
     Returns:
         ``frames``, ``milliseconds`` (a :func:`spread` per part), ``frames_per_second`` and ``mean_steps``.
@@ -75,7 +74,6 @@ def measure_process(program: str, *arguments: str) -> dict[str, float]:
 
     Args:
         program: Python code; ``sys`` is imported.
-        arguments: its arguments, ``sys.argv[1:]``.
 
     Returns:
         ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb`` in 10^6 bytes.
@@ -107,7 +105,6 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 
 def hardware() -> dict[str, Any]:
-    """Return processor, machine and number of cores."""
     return {"processor": processor(), "machine": platform.machine(), "cores": os.cpu_count()}
 
 

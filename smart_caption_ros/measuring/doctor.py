@@ -44,9 +44,6 @@ class Check:
     """One check and its result.
 
     Attributes:
-        name: what was checked.
-        status: the result.
-        found: what was found, for a person.
         remedy: what to do about it; empty where nothing needs to be done.
     """
 
@@ -57,11 +54,6 @@ class Check:
 
 
 def run_checks(on_check: Callable[[str], None] = lambda name: None) -> list[Check]:
-    """Run all checks.
-
-    Args:
-        on_check: called with the name of each group of checks before it starts.
-    """
     checks: list[Check] = []
     for name, check in (
         ("Python", _check_python),
@@ -190,12 +182,7 @@ and GB of memory (docs/published_models.md)."""
 
 
 def _check_larger_captioners(default_s: float, available_gb: float) -> Check:
-    """Say which published captioners fit this machine, and how long a caption would take.
-
-    Args:
-        default_s: measured time of a caption of the default bundle.
-        available_gb: memory.
-    """
+    """Say which published captioners fit this machine, and how long a caption would take."""
     fitting = [
         f"{name} {times * default_s:.1f} s a caption, {memory_gb:g} GB"
         for name, times, memory_gb in _LARGER_CAPTIONERS

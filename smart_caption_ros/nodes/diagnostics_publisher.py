@@ -74,7 +74,6 @@ class _UpdaterOfStatuses:
         self._prefix = f"{name}: "
 
     def send(self, statuses: list[DiagnosticStatus]) -> None:
-        """Publish statuses in one message."""
         self._current = {status.name.removeprefix(self._prefix): status for status in statuses}
         self._updater.force_update()
 

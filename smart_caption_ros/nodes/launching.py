@@ -50,10 +50,6 @@ _LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 def caption_parameters(values: Mapping[str, str], config: Path) -> list[str | dict[str, Any]]:
     """Return the parameters of the caption node: a file, and what the arguments set besides.
 
-    Args:
-        values: the arguments.
-        config: folder of this package's parameter files.
-
     Raises:
         ValueError: an argument has an invalid value; one sentence.
     """
@@ -70,7 +66,6 @@ def caption_remappings(values: Mapping[str, str], pushed_namespace: str = "") ->
     """Return the remappings of the caption node.
 
     Args:
-        values: the arguments.
         pushed_namespace: namespace that an including launch file has pushed, which launch_ros puts before the node's.
 
     Raises:
@@ -187,10 +182,6 @@ def remember_failure(event: Any, context: Any) -> None:
     """Let `ros2 launch` exit with status 1 in the end when a process failed, for `on_exit`; the others go on.
 
     launch has this status after an exception in its loop, and ends at once after one in a handler.
-
-    Args:
-        event: launch's ProcessExited.
-        context: launch's LaunchContext.
     """
     if event.returncode:
         message = f"{event.process_name} ended with status {event.returncode}"
@@ -198,11 +189,6 @@ def remember_failure(event: Any, context: Any) -> None:
 
 
 def fail_with_the_process(event: Any, context: Any) -> None:
-    """Let `ros2 launch` exit with status 1 when a process failed, for `on_exit`; it does so only after an exception.
-
-    Args:
-        event: launch's ProcessExited.
-        context: launch's LaunchContext; not used.
-    """
+    """Let `ros2 launch` exit with status 1 when a process failed, for `on_exit`; it does so only after an exception."""
     if event.returncode:
         raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")

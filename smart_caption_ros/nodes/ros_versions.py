@@ -34,7 +34,6 @@ def add_parameter_callbacks(node: Node, check: Callable[[list[Any]], Any], apply
 
     Args:
         check: takes the parameters; returns a SetParametersResult that accepts or refuses them.
-        apply: takes the accepted parameters.
     """
     if hasattr(node, "add_post_set_parameters_callback"):
         node.add_on_set_parameters_callback(check)

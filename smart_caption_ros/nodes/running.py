@@ -71,7 +71,6 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     """Run a node until it sets its exit status, or until SIGINT or SIGTERM.
 
     Args:
-        name: name of the program, for messages on the terminal.
         make_node: creates the node after rclpy is initialised; raises ValueError for invalid parameters.
         args: command line with ROS arguments; None takes that of the process.
 

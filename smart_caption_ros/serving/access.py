@@ -58,10 +58,6 @@ class Access:
     def of(cls, token: str | None = None, names: Iterable[str] = ()) -> "Access":
         """Allow this machine's own names and some others.
 
-        Args:
-            token: see :attr:`token`.
-            names: see :attr:`names`; without a port.
-
         Raises:
             ServingError: the token is too short or has other characters.
         """

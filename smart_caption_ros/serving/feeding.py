@@ -16,7 +16,6 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
     """Pass captions and the state of the cameras on until it is stopped; the last ones stay when the feed has ended.
 
     Args:
-        feed: started.
         is_stopped: called several times a second.
 
     Raises:

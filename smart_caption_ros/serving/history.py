@@ -18,7 +18,6 @@ class Moment:
     """A caption that was shown, and its frame.
 
     Attributes:
-        number: of the caption on this server.
         live: the caption, without its image.
         picture: JPEG of the frame; None where there is none, or no browser was connected.
     """
@@ -57,7 +56,6 @@ class History:
             self._bytes -= len(oldest.picture or b"")
 
     def forget(self, camera: str) -> None:
-        """Drop a camera."""
         self._due_s.pop(camera, None)
         for moment in self.of(camera):
             del self._moments[moment.number]

@@ -56,8 +56,6 @@ class _Shown:
 
 @dataclass
 class _ShownCamera:
-    """What is kept of a camera."""
-
     newest: _Shown
     pictures: OrderedDict[int, _Shown] = field(default_factory=OrderedDict)
     history: deque[tuple[float, float | None, float | None]] = field(default_factory=lambda: deque(maxlen=_MAX_HISTORY))
@@ -91,7 +89,6 @@ class Hub:
 
     @property
     def browsers(self) -> int:
-        """Number of open streams."""
         return len(self._outboxes)
 
     def publish(self, live: CaptionRecord) -> None:

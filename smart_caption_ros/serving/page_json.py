@@ -42,8 +42,6 @@ def status_json(
     """Convert the statistics of the cameras to JSON values.
 
     Args:
-        cameras: their statistics.
-        waiting_for: what the feed waits for, before there is a caption.
         notes: for each camera a sentence about it, if there is one.
         forgotten: number of cameras that were dropped, because there were too many.
     """

@@ -58,8 +58,6 @@ class PageServer:
         """Bind the address, so that a port that is taken is noticed before a model is loaded.
 
         Args:
-            access: who may see them.
-            host: address or name to listen on.
             port: 0 takes a free one.
             tls: certificate and key for HTTPS; None serves plain HTTP.
             log: the caption log that the page searches; None takes the standard one. It need not be there yet.
@@ -154,7 +152,6 @@ def _make_server(hub: Hub, access: Access, tls: TlsFiles | None, log: Path) -> "
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Listen on an address."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (socket.gaierror, UnicodeError):

@@ -80,7 +80,6 @@ class AcvrSequences(GroundTruth):
     A sequence has a frame for each number of a label or an image. Memory holds the labels of one sequence.
 
     Args:
-        root: folder of the sequences.
         objects: whether to read labels. If not, sequences without labels are read too, frames have no objects, and
             every frame with an image is yielded.
 

@@ -94,8 +94,6 @@ def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) 
     """Return the image topic of a bag that is meant.
 
     Args:
-        spec: the bag, for a person.
-        counts: number of images on each of its image topics.
         topic: name of the topic; None for the only one with images.
 
     Raises:

@@ -31,7 +31,6 @@ class BagTopic:
     """The messages of one type on a topic of a bag, of all its publishers and files.
 
     Attributes:
-        message_type: type of its messages, "sensor_msgs/msg/Image".
         count: number of messages that can be read.
         qos: quality of service that the publishers offered, as rosbags gives it.
     """
@@ -114,7 +113,6 @@ class BagStorage:
 
     @property
     def files(self) -> list[Path]:
-        """The storage files, in order."""
         return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
 
     def _open(self, rosbag2: Any) -> "tuple[list[_Reader], str]":
@@ -156,7 +154,6 @@ class _Reader:
         connections: with the number of messages that can be read; those whose messages are not CDR but, for example,
             JSON are left out.
         messages: yields connection, time of the recording and data of the messages on some connections.
-        duration_s: time from the first message to the last one.
     """
 
     def __init__(self, connections: Collection[Any], messages: Callable[..., Any], duration_s: float = 0.0) -> None:

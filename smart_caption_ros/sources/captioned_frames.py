@@ -65,9 +65,7 @@ def describe(
     Args:
         captioner: None is enough where no source could be opened.
         sources: from :func:`open_all`.
-        every: 1 for all frames.
         coverage: matches the nouns of each caption with its objects; None leaves that out.
-        trust: which captions are refused.
     """
     for source in sources:
         if isinstance(source, CaptionedFrame):
@@ -111,7 +109,6 @@ def caption_frame(
 
     Args:
         coverage: matches the nouns of the caption with its objects; None leaves that out.
-        trust: which captions are refused.
         fields: further fields of the record; its name is the address of the frame by default.
     """
     address, started_s = source.address_of(frame), time.monotonic()

@@ -87,7 +87,6 @@ class GroundTruthFrame:
 
     @property
     def name(self) -> str:
-        """``<sequence>/<frame>``."""
         return f"{self.sequence}/{self.frame}"
 
     def read_image(self) -> NDArray[np.uint8]:

@@ -11,10 +11,6 @@ from smart_caption_ros.sources.source import SourceError
 def read_json(path: Path, **hooks: Any) -> Any:
     """Read a JSON file; half a surrogate pair, which no UTF-8 can hold, becomes a question mark.
 
-    Args:
-        path: the file, UTF-8 with or without a byte order mark.
-        hooks: arguments of :func:`json.loads`.
-
     Raises:
         SourceError: the file cannot be read, or is not JSON.
     """

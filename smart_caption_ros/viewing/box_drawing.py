@@ -43,7 +43,6 @@ def draw_boxes(
 
     Args:
         picture: uint8 (H, W, 3) BGR; drawn upon.
-        words: those with a box have it drawn.
         objects: all of them are drawn, with their scores if they have any.
         colours: colour of each class that the caption names; None where that is unknown.
         text_size: letter height of the caption in pixels; the labels are about half as high.
@@ -143,9 +142,6 @@ def _place(
     Where each of these places is taken, the label goes to the first of them, or nowhere with `only_where_free`.
 
     Args:
-        picture: uint8 (H, W, 3) BGR; drawn upon.
-        corners: the box that the label belongs to.
-        plate: the label, uint8 (h, w, 3) BGR.
         taken: where labels are already; the place of this one is appended.
         only_where_free: leave the label out rather than let it overlap.
     """

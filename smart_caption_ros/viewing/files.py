@@ -15,10 +15,9 @@ JPEG_QUALITY = 90
 
 
 def encode_picture(image_bgr: NDArray[np.uint8], suffix: str, jpeg_quality: int = JPEG_QUALITY) -> bytes:
-    """Encode pixels as PNG or JPEG.
+    """Encode pixels, uint8 (H, W, 3) BGR, as PNG or JPEG.
 
     Args:
-        image_bgr: uint8 (H, W, 3) BGR.
         suffix: one of :data:`PICTURE_SUFFIXES`, in lower case.
         jpeg_quality: 1 to 100; PNG ignores it.
 

@@ -6,13 +6,7 @@ from typing import Any
 
 
 def render_page(template: Path, filters: Mapping[str, Callable[[Any], object]], **values: Any) -> str:
-    """Render a template; text is escaped, and a name that the template uses and `values` lacks is an error.
-
-    Args:
-        template: its file.
-        filters: functions that the template applies to values, by name.
-        values: what the template shows.
-    """
+    """Render a template; text is escaped, and a name that the template uses and `values` lacks is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

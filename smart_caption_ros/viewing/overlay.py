@@ -33,9 +33,7 @@ def draw_overlay(
 
     Args:
         image_bgr: uint8 (H, W, 3) BGR; not modified.
-        caption: the caption, with its objects.
         header: a line above the caption, such as the name of the camera or of the file.
-        grounding: the nouns of the caption and the objects that they name.
 
     Returns:
         uint8 (H + strip, max(W, 200), 3) BGR. The frame is at the top left, so boxes keep their coordinates.

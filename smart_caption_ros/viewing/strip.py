@@ -43,9 +43,6 @@ def draw_strip(
 
     Args:
         confidence: confidence of the caption, 0 to 1; length of the line at the top.
-        facts: short texts under the caption.
-        header: a line above the caption; None for none.
-        width: width of the strip in pixels.
         size: letter height of the caption in pixels.
 
     Returns:

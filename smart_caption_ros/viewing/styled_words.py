@@ -33,7 +33,6 @@ class StyledWord:
         colour: the colour of its letters, its underline and its box.
         probability: length of the bar under the word, 0 to 1; None draws no bar.
         box_xyxy: region of the frame to mark, pixels; None marks none.
-        underlined: whether the word is underlined.
         continues: whether the underline continues to the next word of the line.
     """
 
@@ -57,7 +56,6 @@ def styled_words(
     """Style the words of a caption; the lower the probability of a word, the greyer.
 
     Args:
-        caption: a caption, with its objects.
         colours: the colour of each named class, from :func:`class_colours`: a noun that names an object is underlined
             in it. None where no class is known: then a bar shows the probability of each word, and the first content
             words mark the regions that they attended to.

@@ -57,14 +57,7 @@ def shortened(text: str, size_px: int, room_px: float) -> str:
 
 
 def wrapped(items: Sequence[Item], width: Callable[[Item], float], gap_px: float, room_px: float) -> list[list[Item]]:
-    """Break items into lines no wider than `room_px`; an item wider than that gets a line of its own.
-
-    Args:
-        items: words, for example.
-        width: returns the width of an item in pixels.
-        gap_px: the gap between two items of a line.
-        room_px: the width of a line.
-    """
+    """Break items into lines no wider than `room_px`; an item wider than that gets a line of its own."""
     lines: list[list[Item]] = []
     used = 0.0
     for item in items:

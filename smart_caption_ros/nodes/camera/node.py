@@ -61,7 +61,6 @@ class CameraNode(Node):
         self._player.start()
 
     def interrupt(self) -> None:
-        """Stop publishing."""
         self._stop.set()
 
     def close(self) -> bool:

@@ -65,7 +65,6 @@ class CameraOutputs:
         return Image(**encode_image(image_bgr)), compressed, CameraInfo(width=width, height=height)
 
     def publish(self, messages: Messages, header: Header) -> None:
-        """Publish the messages of one frame with this header."""
         image, compressed, info = messages
         image.header = info.header = header
         self._image.publish(image)

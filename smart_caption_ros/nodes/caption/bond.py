@@ -26,11 +26,7 @@ class Heartbeat:
     """Publishes that the node is active, from the creation of this object to :meth:`stop`."""
 
     def __init__(self, node: Node) -> None:
-        """Start to publish on a thread of its own, which costs less than a timer of the executor.
-
-        Args:
-            node: the node; its name is the id of the bond.
-        """
+        """Start to publish on a thread of its own, which costs less than a timer of the executor."""
         self._node = node
         self._instance = str(uuid.uuid4())
         self._publisher = node.create_publisher(Status, TOPIC, QoSProfile(depth=5))

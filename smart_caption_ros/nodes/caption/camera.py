@@ -40,16 +40,9 @@ class Camera:
         is_resting: whether it is unsubscribed because it is lazy and nobody subscribes to its captions.
         requests: number of requests that wait for its next image, and keep it awake.
         latest: the newest image received; None before the first one.
-        image_input: subscription to its images.
-        detection_input: subscription to its detections.
     """
 
     def __init__(self, node: LifecycleNode, name: str, parameters: Parameters, worker: Worker) -> None:
-        """Create the camera without subscriptions and publishers.
-
-        Args:
-            name: name of the camera, the namespace of its topics; empty for the only camera of a node.
-        """
         self.name = name
         self.publisher = Publisher(node, name, parameters)
         self.is_enabled = True
@@ -118,7 +111,6 @@ class Camera:
         return ", else ".join(sources) or "nothing"
 
     def forget(self) -> None:
-        """Forget the images so far."""
         self.latest = None
         self._expects_detections = False
 
@@ -228,7 +220,6 @@ class RateLimit:
         """Return whether an image that arrives now is captioned.
 
         Args:
-            now_s: time of a monotonic clock in seconds.
             max_rate_hz: maximum rate, which may change between two calls; 0 sets no limit.
         """
         if not max_rate_hz:

@@ -111,7 +111,6 @@ class DetectionBuffer:
 
         Args:
             stamp_ns: stamp of the image in nanoseconds; 0 for one without a stamp.
-            frame_id: coordinate frame of the image.
             slop_s: maximum time between the image and its detections.
         """
         if not stamp_ns:
@@ -148,9 +147,7 @@ class ExpectedDetections:
     """The detections of one image, which may still be on their way.
 
     Attributes:
-        buffer: the latest messages of the camera.
         stamp_ns: stamp of the image in nanoseconds; 0 for one without a stamp.
-        frame_id: coordinate frame of the image.
         slop_s: maximum time between the image and detections with another stamp.
         until_s: time.monotonic() until which they are waited for; 0 where they are not.
         are_expected: whether a detector publishes for this camera, or has published.

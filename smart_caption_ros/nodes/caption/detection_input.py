@@ -148,7 +148,6 @@ class DetectionInput:
             )
 
     def close(self) -> None:
-        """Unsubscribe."""
         self._unnamed.clear()
         for subscription in (self._subscription, self._label_subscription):
             if subscription is not None:

@@ -20,10 +20,6 @@ from smart_caption_ros.text import shortened, visible
 def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
     """Convert a smart_caption_ros/DetectedObjectArray.
 
-    Args:
-        message: the array.
-        class_names: names of the numeric class ids.
-
     Yields:
         One object per element; its class name is empty where its class id has no name. None for an element without a
         class, a finite score or an area.
@@ -35,10 +31,6 @@ def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str
 
 def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
     """Convert a vision_msgs/Detection2DArray; the hypothesis with the highest score gives the class.
-
-    Args:
-        message: the array.
-        class_names: names of the numeric class ids.
 
     Yields:
         One object per detection; its class name is empty where its class id has no name. None for a detection without a
@@ -58,10 +50,6 @@ def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[
 def objects_of_yolo(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
     """Convert a yolo_msgs/DetectionArray of yolo_ros: class, score and box of each detection.
 
-    Args:
-        message: the array.
-        class_names: names of the numeric class ids.
-
     Yields:
         As :func:`objects_of_array`.
     """
@@ -76,7 +64,6 @@ def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: An
 
     Args:
         objects: the objects; boxes in pixels.
-        header: header of their image.
         vision_msgs: the module vision_msgs.msg, which is not installed everywhere.
 
     Returns:

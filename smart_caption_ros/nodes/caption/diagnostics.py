@@ -32,15 +32,12 @@ class NodeState:
 
     Attributes:
         lifecycle: "unconfigured", "inactive" or "active".
-        enabled: whether images are captioned as they arrive.
         failure: why the last configuration failed; empty where it did not.
         in_work_s: how long the image in progress has been in work; 0 where there is none.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
-        model: what it runs; None while unconfigured.
         nodes_of_this_name: number of nodes with the name and namespace of this one, itself among them.
         memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
-        requests_answered: number of requests for a caption that were answered.
-        requests_refused: number of those that were refused because too many waited.
+        requests_refused: number of requests for a caption that were refused because too many waited.
     """
 
     name: str
@@ -62,12 +59,10 @@ class CameraState:
 
     Attributes:
         is_resting: whether it is unsubscribed because nobody subscribes to its captions.
-        topic: full name of the image topic.
         image_topics: the topic or topics on which an image may arrive.
         image_problem: why images cannot arrive there; empty where no reason is known.
         detection_problem: why detections cannot be used; empty where no reason is known.
         objects_from: the detector or the detections topic; empty while unconfigured.
-        summary: counts since the start, and what happened in the last seconds.
     """
 
     name: str

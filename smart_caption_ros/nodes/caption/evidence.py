@@ -28,7 +28,6 @@ class Evidence:
     """A caption with its objects and their grounding.
 
     Attributes:
-        caption: the caption with its objects.
         origin: where the objects come from.
         grounding: nouns and coverage; None where coverage is off or failed.
         missing_reason: why no detections of the topic belong to the image; empty where some do, or where it is unused.
@@ -65,7 +64,6 @@ def collect_evidence(caption: Caption, model: Model, found: FoundDetections | No
     """Collect the evidence for a caption; never raises.
 
     Args:
-        caption: the caption, with the objects of the model's detector.
         found: detections of the topic, which take precedence over the objects of the detector; None for an image of no
             camera, or where the topic is unused.
     """
@@ -88,11 +86,7 @@ def collect_evidence(caption: Caption, model: Model, found: FoundDetections | No
 
 
 def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) -> tuple[DetectedObject, ...]:
-    """Clip the boxes of objects to the image; objects outside it are left out.
-
-    Args:
-        objects: boxes in pixels of the image.
-    """
+    """Clip the boxes of objects, in pixels, to the image; objects outside it are left out."""
     boxes = clip_boxes(np.array([item.box_xyxy for item in objects], np.float64).reshape(-1, 4), width, height)
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1).tolist()
     return tuple(

@@ -44,7 +44,6 @@ class TransitionRequests:
 
     @property
     def state(self) -> str:
-        """Label of the state of the node."""
         label: str = self._get_state(GetState.Request(), GetState.Response()).current_state.label
         return label
 

@@ -49,9 +49,6 @@ class Model:
 def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> Model:
     """Load what the parameters select, and caption a grey frame to warm up.
 
-    Args:
-        values: the parameters of the caption node.
-
     Raises:
         Exception: something cannot be loaded; engines raise exceptions of any type.
     """
@@ -100,9 +97,6 @@ def _detector(source: ObjectSource, named: str) -> Path | None:
 
 def load_coverage(class_names: Sequence[str]) -> NounCoverage:
     """Load noun coverage with the tables of this package.
-
-    Args:
-        class_names: class names beside COCO's, which may be compounds.
 
     Raises:
         CoverageError: spaCy or a table is missing; one sentence.

@@ -84,7 +84,6 @@ class CaptionNode(LifecycleNode):
 
         Args:
             load_captioner: loads the captioner when the node is configured; None: :meth:`Captioner.from_bundle`.
-            load_coverage: loads noun coverage when the node is configured.
             node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
 
         Raises:

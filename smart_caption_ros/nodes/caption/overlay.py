@@ -29,11 +29,6 @@ class Overlay:
     def __init__(
         self, node: Node, topic: str, create_publisher: Callable[[type, str, int], LifecyclePublisher]
     ) -> None:
-        """
-        Args:
-            topic: topic of the captions.
-            create_publisher: creates the publisher of a type, a topic and a depth.
-        """
         self._node = node
         self._image = create_publisher(Image, f"{topic}/image", 1)
         self._jpeg = create_publisher(CompressedImage, f"{topic}/image/compressed", 1)
@@ -43,7 +38,6 @@ class Overlay:
 
     @property
     def is_watched(self) -> bool:
-        """Whether one of the topics has a subscriber."""
         return any(publisher.get_subscription_count() > 0 for publisher in self.publishers)
 
     def publish(self, header: Header, record: CaptionRecord) -> None:
@@ -52,7 +46,6 @@ class Overlay:
             self._drawing.submit(self._draw_newest)
 
     def wait_until_idle(self) -> None:
-        """Wait until no overlay is in progress."""
         self._drawing.submit(lambda: None).result()
 
     def close(self) -> None:

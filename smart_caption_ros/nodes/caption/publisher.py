@@ -54,15 +54,9 @@ class Publisher:
     Attributes:
         name: name of the camera; empty for the only camera of a node.
         topic: topic of the captions, after remapping.
-        statistics: counts its images, captions and detections.
     """
 
     def __init__(self, node: LifecycleNode, name: str, parameters: Parameters) -> None:
-        """Create the publisher without topics.
-
-        Args:
-            name: name of the camera, the namespace of its topics; empty for the only camera of a node.
-        """
         self.name = name
         self._given_topic = f"{name}/caption" if name else "robot/caption"
         self.topic: str = node.resolve_topic_name(self._given_topic)
@@ -84,7 +78,6 @@ class Publisher:
 
     @property
     def is_watched(self) -> bool:
-        """Whether one of its topics has a subscriber."""
         return any(map(self._is_watched, self._publishers)) or (self._overlay is not None and self._overlay.is_watched)
 
     def create_topics(self) -> None:
@@ -250,7 +243,6 @@ def complete_record(
     Args:
         record: the record of a caption; one of an image without a caption stays as it is.
         detections: the detections of its image, which are waited for; None where there are none.
-        trust: which captions are refused.
 
     Returns:
         The record, its message, and the evidence for its caption; None where the image has no caption.

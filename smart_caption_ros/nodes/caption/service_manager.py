@@ -35,7 +35,6 @@ class ServiceReport:
         """Start to report, if systemd runs this process.
 
         Args:
-            state: what the node does, in a few words.
             is_ready: whether the node has started; not called again after that.
             problem: why the node has to be restarted; empty where it goes on.
         """
@@ -60,7 +59,6 @@ class ServiceReport:
         )
 
     def stop(self) -> None:
-        """Report that the node stops."""
         if self._notifier is not None:
             self._notifier.notify("STOPPING=1")
 

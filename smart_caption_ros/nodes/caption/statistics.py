@@ -80,11 +80,6 @@ class Statistics:
     """Counts images, answers and detections; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start all counts at zero.
-
-        Args:
-            clock: monotonic clock in seconds.
-        """
         self._clock = clock
         self._lock = threading.Lock()
         self._counts: Counter[Count] = Counter()
@@ -143,7 +138,6 @@ class Statistics:
 
         Args:
             left_out: number of its elements that are not usable as objects.
-            replaces: whether it replaced another one of the same image.
         """
         with self._lock:
             self._counts[Count.DETECTIONS] += 1
@@ -165,7 +159,6 @@ class Statistics:
             self._recent_evidence.add(self._clock(), evidence)
 
     def summary(self) -> Summary:
-        """Return a snapshot."""
         with self._lock:
             now = self._clock()
             arrivals, recent = self._arrivals.items(now), self._recent.items(now)

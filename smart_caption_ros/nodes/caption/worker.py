@@ -56,11 +56,6 @@ class Worker:
     """Captions images one at a time; its public methods may be called on any other thread."""
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
-        """Start the thread.
-
-        Args:
-            node: the node, for its clock.
-        """
         self._node = node
         self._parameters = parameters
         self.model: Model | None = None
@@ -280,13 +275,10 @@ def caption_image(
     """Decode and caption one image message; never raises.
 
     Args:
-        model: the model; None while the node is unconfigured.
-        image: the image; its message may be malformed.
         age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
         max_age_s: maximum age of an image that is captioned, and how far its stamp may lie in the future; 0 accepts
             any age.
         scene: an image that does not differ from this is not captioned; None captions every image.
-        clock: monotonic clock in seconds.
 
     Returns:
         The record, without the detections of the topic and without nouns; None where the scene has not changed.

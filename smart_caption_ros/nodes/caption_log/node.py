@@ -79,7 +79,6 @@ class CaptionLogNode(Node):
         self.get_logger().info(f"writing {self._feed.description} to {self._path}")
 
     def interrupt(self) -> None:
-        """Stop writing."""
         self._stopping.set()
 
     def close(self) -> bool:

@@ -124,10 +124,7 @@ def _spin(
     """Listen until `done` returns True.
 
     Args:
-        listener: handles the messages.
-        done: asked before each message.
         processes: the caption node first; it must not end, and the others must not fail.
-        end_s: time.monotonic() at which to give up.
         failure: what to report then; empty returns without an error.
 
     Raises:

@@ -35,13 +35,6 @@ class DemoListener:
     """Subscribes to captions and images and pairs them by stamp."""
 
     def __init__(self, console: Console, plan: DemoPlan, report: DemoReport, signals: EndSignals) -> None:
-        """Create the node and subscribe to the captions.
-
-        Args:
-            console: the captions are printed there.
-            report: gets a record and an overlay of each frame.
-            signals: a signal ends :meth:`spin_once`.
-        """
         self._console = console
         self._plan = plan
         self._report = report
@@ -69,11 +62,9 @@ class DemoListener:
         self._context.try_shutdown()
 
     def has_caption_publisher(self) -> bool:
-        """Return whether the caption node publishes."""
         return self._captions.get_publisher_count() > 0
 
     def subscribe_to_images(self) -> None:
-        """Subscribe to the images, too."""
         self._node.create_subscription(Image, IMAGE_TOPIC, self._on_image, _QOS)
 
     def spin_once(self) -> None:

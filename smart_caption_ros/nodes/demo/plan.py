@@ -18,10 +18,7 @@ class DemoOptions:
     """Options of the demo.
 
     Attributes:
-        source: what to publish, see :func:`smart_caption_ros.sources.open_source`.
         output: folder for captions.jsonl, overlays/ and contact_sheet.png; created if missing.
-        rate_hz: frames per second.
-        timeout_s: time after which the demo gives up.
         every: every Nth frame of the source; None takes all, and of sequences as many as span all of them in 16
             frames or fewer.
     """
@@ -39,12 +36,8 @@ class DemoPlan:
     """The frames to publish. Their names are known beforehand, except for a live camera.
 
     Attributes:
-        description: the source, for a person.
         names: name of each frame; None for a live camera.
         addresses: where each frame comes from; empty for a live camera.
-        limit: maximum number of frames.
-        every: every Nth frame of the source is published.
-        knows_objects: whether the source has labelled objects.
         notes: sentences for the terminal about frames that are left out.
     """
 
@@ -58,11 +51,9 @@ class DemoPlan:
 
     @property
     def known_frames(self) -> int:
-        """Number of frames known beforehand."""
         return len(self.names or ())
 
     def name(self, index: int) -> str:
-        """Return the name of a frame."""
         return self.names[index] if self.names and index < len(self.names) else f"frame {index}"
 
     def address(self, index: int) -> str:
@@ -74,7 +65,6 @@ def plan_demo(spec: str, max_frames: int, every: int | None, on_frame: Callable[
     """Read the names of the frames to publish.
 
     Args:
-        spec: the source, see :func:`smart_caption_ros.sources.open_source`.
         every: every Nth frame; None takes all, and of sequences as many as span all of them in 16 frames or fewer.
         on_frame: called after each frame is read; may raise to stop.
 

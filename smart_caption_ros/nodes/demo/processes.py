@@ -39,11 +39,7 @@ def free_domain_id() -> int:
 
 
 def ros_variables(logs: Path) -> dict[str, str]:
-    """Return environment variables for processes in an unused ROS domain that is limited to this machine.
-
-    Args:
-        logs: folder for the logs of ROS.
-    """
+    """Return environment variables for processes in an unused ROS domain that is limited to this machine."""
     return {
         "ROS_DOMAIN_ID": str(free_domain_id()),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
@@ -71,12 +67,6 @@ class NodeProcess:
     """A process `python -m MODULE --ros-args ...` whose output goes to a file."""
 
     def __init__(self, module: str, ros_args: Sequence[str], log: Path) -> None:
-        """Start the process with the environment of this one.
-
-        Args:
-            ros_args: arguments after `--ros-args`.
-            log: file for stdout and stderr.
-        """
         self.module = module
         self.log = log
         with log.open("wb") as output:
@@ -97,7 +87,6 @@ class NodeProcess:
 
     @property
     def pid(self) -> int:
-        """Process id."""
         return self._process.pid
 
     @property

@@ -39,7 +39,6 @@ class DemoReport:
 
         Args:
             index: position of the frame, from 0; part of the overlay's name and order of the sheet.
-            record: content of the line.
             overlay_bgr: uint8 (H, W, 3) BGR.
         """
         self._lines.write(json_text(record) + "\n")

@@ -74,7 +74,6 @@ class RosCaptionFeed(CaptionFeed):
         """Start.
 
         Args:
-            node: subscribes.
             topics: names of topics of captions; empty takes all that there are, also those that appear later.
             cameras: names of cameras, as the feed or the messages have them; empty takes all.
             are_images_wanted: called twice a second by the executor; while it returns True, captions come with the

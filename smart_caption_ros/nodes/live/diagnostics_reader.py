@@ -19,8 +19,6 @@ _HEALTH = {
 
 @dataclass(frozen=True)
 class _PublishedCamera:
-    """A camera that publishes captions."""
-
     topic: str
     hardware_id: str
     """:attr:`Caption.camera` of its messages, which is the hardware id of its status."""
@@ -34,10 +32,6 @@ class DiagnosticsReader:
     """
 
     def __init__(self, feed: CaptionFeed) -> None:
-        """
-        Args:
-            feed: gets the health of each camera.
-        """
         self._feed = feed
         self._nodes: dict[str, set[tuple[str, str]]] = {}
         self._cameras: dict[str, _PublishedCamera] = {}
@@ -61,7 +55,6 @@ class DiagnosticsReader:
         return self._image_topics.get(camera)
 
     def read(self, message: DiagnosticArray) -> None:
-        """Read one message of /diagnostics."""
         worst: dict[str, tuple[int, str]] = {}
         for status in message.status:
             level = status.level[0]  # a byte

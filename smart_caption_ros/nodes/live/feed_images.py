@@ -29,13 +29,6 @@ class ImageHistory:
     def __init__(
         self, node: Node, topic: str, type_name: str, on_image: Callable[[], None], group: CallbackGroup
     ) -> None:
-        """
-        Args:
-            topic: name of the topic, which the node remaps.
-            type_name: one of :data:`IMAGE_TYPES`.
-            on_image: called after each image.
-            group: that of the subscription.
-        """
         self.topic = topic
         self._node = node
         self._type = IMAGE_TYPES[type_name]
@@ -49,7 +42,6 @@ class ImageHistory:
         )
 
     def destroy(self) -> None:
-        """Unsubscribe."""
         self._node.destroy_subscription(self._subscription)
 
     def take(self, stamp_ns: int) -> LazyImage | None:

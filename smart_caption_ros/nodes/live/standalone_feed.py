@@ -35,10 +35,8 @@ def standalone_feed(
 
     Args:
         topics: as of :class:`RosCaptionFeed`, like the next two.
-        are_images_wanted: whether to receive images now.
         make_pose_lookup: called once with the node, returns :class:`RosCaptionFeed`'s `pose_lookup`.
         node_name: name of the node; the process id is appended.
-        trust: which captions are refused, beside those that the node refuses.
 
     Raises:
         FeedError: ROS 2 does not start, or a name is not one of a topic.
