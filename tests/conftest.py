@@ -23,6 +23,8 @@ DATA = Path(os.environ.get("SMART_CAPTION_DATA", ROOT.parent / "shared" / "data"
 # Processes that a test starts run the checkout's code, as the test itself does, not an installed copy of it.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
+HAS_ROS = bool(find_spec("rclpy") and find_spec("smart_caption_ros.msg"))
+
 # Before a test imports transformers or timm.
 if find_spec("torchvision") and find_spec("torch"):
     from training.vision.torchvision_operators import declare_torchvision_operators
@@ -131,9 +133,28 @@ def tiny_checkpoint(tmp_path_factory):
     return path
 
 
+class ModuleThatNeedsRos(pytest.Module):
+    def collect(self):
+        pytest.skip("needs ROS 2 and the built messages: run it through `make test`")
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Skip modules of the folders that need ROS before their imports fail without it."""
+    if in_ros_folder(module_path) and not HAS_ROS:
+        return ModuleThatNeedsRos.from_parent(parent, path=module_path)
+    return None
+
+
+def in_ros_folder(path):
+    folder = path.relative_to(ROOT / "tests").parts[0]
+    return folder in ("nodes", "system") and path.name not in ("test_launching.py", "test_report.py")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
+        if in_ros_folder(item.path):
+            item.add_marker(pytest.mark.needs_ros)
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.needs_data)
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -159,7 +180,7 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_runtest_setup(item):
     if item.get_closest_marker("needs_data") and not DATA.is_dir():
         pytest.skip(f"no data sets at {DATA}: set SMART_CAPTION_DATA to their folder")
-    if item.get_closest_marker("needs_ros") and not (find_spec("rclpy") and find_spec("smart_caption_ros.msg")):
+    if item.get_closest_marker("needs_ros") and not HAS_ROS:
         pytest.skip("needs ROS 2 and the built messages: run it through `make test`")
     if item.get_closest_marker("needs_gpu") and not Path("/dev/nvidiactl").exists():
         pytest.skip("needs an NVIDIA GPU")

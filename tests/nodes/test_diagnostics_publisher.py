@@ -3,9 +3,6 @@
 import time
 
 import pytest
-
-pytest.importorskip("rclpy", reason="needs ROS 2")
-
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -13,8 +10,6 @@ from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes import diagnostics_publisher
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
-
-pytestmark = pytest.mark.needs_ros
 
 WARNING = DiagnosticStatus(
     name="robot/node: captions of front",

@@ -4,13 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import rclpy
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-pytest.importorskip("rclpy", reason="needs ROS 2")
-
-import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -23,8 +20,6 @@ from smart_caption_ros.nodes.parameters import (
     Parameters,
     ParameterSpec,
 )
-
-pytestmark = pytest.mark.needs_ros
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {"caption": CAPTION_NODE_PARAMETERS, "camera": CAMERA_NODE_PARAMETERS, "caption_log": CAPTION_LOG_PARAMETERS}

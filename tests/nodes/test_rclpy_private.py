@@ -2,17 +2,11 @@
 
 import threading
 
-import pytest
-
-pytest.importorskip("rclpy", reason="needs ROS 2")
-
 from rclpy.context import Context
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.rclpy_private import parameter_overrides, wait_for_callbacks
-
-pytestmark = pytest.mark.needs_ros
 
 
 def test_the_values_given_to_parameters_are_known_before_the_parameters_are_declared():

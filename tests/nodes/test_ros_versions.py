@@ -42,7 +42,6 @@ def test_no_other_module_of_the_nodes_names_what_humble_lacks():
     assert not [path.name for path in others if lacking.search(path.read_text())]
 
 
-@pytest.mark.needs_ros
 def test_parameters_of_a_node_without_the_newer_callback_change_at_run_time():
     import rclpy
     from rclpy.context import Context

@@ -5,16 +5,11 @@ import signal
 import tempfile
 
 import pytest
-
-pytest.importorskip("rclpy", reason="needs ROS 2")
-
 from rclpy.node import Node
 
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.running import run_node
-
-pytestmark = pytest.mark.needs_ros
 
 
 @pytest.fixture(autouse=True)

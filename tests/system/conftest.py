@@ -145,6 +145,18 @@ def ros_environment(monkeypatch, tmp_path):
         monkeypatch.setenv(name, value)
 
 
+@pytest.fixture(scope="module")
+def shared_robot(tmp_path_factory):
+    """A Robot for all tests of a module that leave its nodes as they found them."""
+    folder = tmp_path_factory.mktemp("shared_robot")
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in ros_variables(folder / "ros_logs").items():
+            environment.setenv(name, value)
+        robot = Robot(folder)
+        yield robot
+        robot.close()
+
+
 @pytest.fixture
 def robot(ros_environment, tmp_path):
     """See Robot."""

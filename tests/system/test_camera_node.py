@@ -7,9 +7,6 @@ from pathlib import Path
 
 import cv2
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from smart_caption_ros.msg import DetectedObjectArray
@@ -20,8 +17,6 @@ from smart_caption_ros.nodes.camera import node as camera_node
 from smart_caption_ros.sources import open_source
 from tests.nodes.fake_captioner import painted
 from tests.sources.acvr_sequence import write_rooms
-
-pytestmark = pytest.mark.needs_ros
 
 CAMERA = "smart_caption_ros.nodes.camera_command"
 EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
@@ -105,14 +100,6 @@ def test_it_starts_again_at_the_end_and_keeps_its_rate_which_changes_while_runni
     assert periods_s(images[changed : changed + 21])[10] < 0.1, "a busy machine may not keep 0.02"
 
 
-def test_as_a_camera_driver_does_it_offers_best_effort_unless_told_otherwise(robot, photos):
-    robot.start(CAMERA, *parameters(photos, wait_for_subscribers=0, rate_hz=20.0))
-    info = robot.wait_for(lambda: robot.node.get_publishers_info_by_topic("/image"), "camera")
-    assert info[0].qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-    images = robot.listen(Image, "/image", QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
-    robot.wait_for(lambda: images, "image")
-
-
 def test_every_nth_frame_arrives_as_it_is_with_what_is_known_of_it(robot, tmp_path):
     write_rooms(tmp_path / "rooms")
     images = robot.listen(Image, "/image", EVERYTHING)
@@ -155,10 +142,15 @@ def test_a_camera_that_cannot_work_says_why_and_ends_with_status_1(tmp_path, cap
     assert "Traceback" not in log
 
 
-@pytest.mark.parametrize(("number", "waiting"), [(signal.SIGINT, 0), (signal.SIGTERM, 1)])
-def test_a_signal_ends_the_camera_cleanly(robot, photos, number, waiting):
-    process = robot.start(CAMERA, *parameters(photos, wait_for_subscribers=waiting, rate_hz=0.1))
-    robot.wait_for(lambda: robot.node.count_publishers("/image"), "camera")
-    os.kill(process.pid, number)
-    assert ends(robot, process) == 0
-    assert "Traceback" not in process.log.read_text()
+def test_a_camera_offers_best_effort_as_a_driver_does_and_a_signal_ends_it_whether_it_waits_or_not(robot, photos):
+    waiting = robot.start(CAMERA, "-r", "image:=/waiting", *parameters(photos))
+    process = robot.start(CAMERA, *parameters(photos, wait_for_subscribers=0, rate_hz=20.0))
+    info = robot.wait_for(lambda: robot.node.get_publishers_info_by_topic("/image"), "camera")
+    assert info[0].qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    images = robot.listen(Image, "/image", QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    robot.wait_for(lambda: images, "image")
+    robot.wait_for(lambda: robot.node.count_publishers("/waiting"), "camera that waits")
+    for ended, number in ((process, signal.SIGINT), (waiting, signal.SIGTERM)):
+        os.kill(ended.pid, number)
+        assert ends(robot, ended) == 0
+        assert "Traceback" not in ended.log.read_text()

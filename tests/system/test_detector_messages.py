@@ -5,16 +5,13 @@ import os
 import sys
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from tests.system.detector_messages import PACKAGES, install_prefix
 from tests.system.test_caption_node import RELIABLE_INPUT, User, latest, values
 from tests.system.test_detections import PATIENT, RELIABLE, Detector, ask, at, detected
 
-pytestmark = [pytest.mark.needs_ros, pytest.mark.long]  # their messages are compiled
+pytestmark = pytest.mark.long  # their messages are compiled
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
 from smart_caption_ros.srv import DescribeImage
@@ -27,7 +24,6 @@ from tests.frames import blobs
 from tests.live.terminal_process import CLI, TerminalProcess
 
 pytestmark = [
-    pytest.mark.needs_ros,
     pytest.mark.long,
     pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra metrics"),
 ]

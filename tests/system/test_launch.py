@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 pytest.importorskip("launch_ros.actions", reason="needs launch_ros")
 
 from smart_caption_ros.msg import Caption
 
 from smart_caption_ros.files import PROFILE_VARIABLE
-
-pytestmark = pytest.mark.needs_ros
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests" / "bundles" / "tiny"

@@ -13,9 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import NodeNameNonExistentError
 from rclpy.parameter import Parameter
@@ -25,8 +22,6 @@ from smart_caption_ros.srv import DescribeImage
 
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import image_fields
-
-pytestmark = pytest.mark.needs_ros
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ROOT / "config" / "sros2" / "policy.xml"

@@ -1,9 +1,5 @@
 """One caption node with two cameras as a process: topics, detections, services and diagnostics of each."""
 
-import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
@@ -11,8 +7,6 @@ from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from std_msgs.msg import Header, String
 
 from tests.nodes.fake_captioner import image_fields
-
-pytestmark = pytest.mark.needs_ros
 
 CAMERAS = ("front", "rear")
 RELIABLE_INPUTS = tuple(

@@ -1,16 +1,11 @@
 """What the camera node publishes beside its images, and when."""
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage
 
 from smart_caption_ros.nodes.camera.outputs import CameraOutputs
 from tests.nodes.fake_captioner import painted
-
-pytestmark = pytest.mark.needs_ros
 
 
 def published_topics(node):

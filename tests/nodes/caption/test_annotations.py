@@ -6,9 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from builtin_interfaces.msg import Time
 from std_msgs.msg import Header
 
@@ -18,8 +15,6 @@ from smart_caption_ros.nodes.caption import publisher
 from smart_caption_ros.nodes.caption.annotations import to_annotations
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from tests.nodes.fake_captioner import shade_caption
-
-pytestmark = pytest.mark.needs_ros
 
 STAMP = Time(sec=12, nanosec=34)
 HEADER = Header(stamp=STAMP, frame_id="camera")

@@ -5,11 +5,7 @@ import time
 from dataclasses import replace
 from itertools import count
 
-import cv2
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CompressedImage, Image
 from smart_caption_ros.msg import Caption
@@ -22,22 +18,13 @@ from smart_caption_ros.nodes.caption.publisher import complete_record
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.worker import Scene, caption_image
 from smart_caption_ros.record import ACCEPT_ALL
-from tests.nodes.fake_captioner import (
-    BREAKS_COVERAGE,
-    BREAKS_THE_ENGINE,
-    FakeCaptioner,
-    FakeCoverage,
-    image_fields,
-    painted,
-)
-
-pytestmark = pytest.mark.needs_ros
+from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCaptioner, FakeCoverage, image_fields
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
 
 
 def captioned(captioner, message, **options):
-    model = None if captioner is None else Model(captioner, FakeCoverage())
+    model = Model(captioner, FakeCoverage())
     image = ReceivedImage(message, stamp_ns(message.header), 0.0)
     return caption_image(model, image, **{"age_s": 0.0, "max_age_s": 1.0, **options})
 
@@ -45,7 +32,7 @@ def captioned(captioner, message, **options):
 def answer(captioner, message, **options):
     record = captioned(captioner, message, **options)
     assert record is not None
-    model = None if captioner is None else Model(captioner, FakeCoverage())
+    model = Model(captioner, FakeCoverage())
     expected = ExpectedDetections(DetectionBuffer(), stamp_ns(message.header), message.header.frame_id, slop_s=0.0)
     return complete_record(record, message.header, expected, model, ACCEPT_ALL)[1]
 
@@ -57,19 +44,6 @@ def image(shade=100, **changes):
 def ticking(step_s):
     ticks = count()
     return lambda: next(ticks) * step_s
-
-
-def test_an_image_is_captioned_and_its_header_kept():
-    message = answer(FakeCaptioner(), image(100), age_s=0.25)
-    assert (message.status, message.text, message.status_message) == (Caption.STATUS_OK, "shade 100", "")
-    assert message.header == HEADER
-    assert message.timing.age_at_start_ms == pytest.approx(250)
-    assert [noun.noun for noun in message.nouns] == ["shade", "100"]
-    record = captioned(FakeCaptioner(), image(100))
-    assert record is not None
-    assert record.image is not None
-    assert (record.image.bgr() == painted(100)).all()
-    assert (record.stamp_ns, record.frame_id) == (12_000_000_034, "eye")
 
 
 def test_a_caption_goes_out_even_if_its_coverage_fails():
@@ -87,41 +61,21 @@ def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption(
     assert timing.age_at_start_ms == 0
 
 
-def test_a_compressed_image_is_captioned():
-    _, png = cv2.imencode(".png", painted(77))
-    message = CompressedImage(header=HEADER, format="png", data=array.array("B", png.tobytes()))
-    answered = answer(FakeCaptioner(), message)
-    assert (answered.status, answered.text, answered.header) == (Caption.STATUS_OK, "shade 77", HEADER)
+def test_a_stamp_a_little_in_the_future_is_no_error():
+    assert answer(FakeCaptioner(), image(), age_s=-0.9).status == Caption.STATUS_OK
 
 
-def test_an_old_image_is_stale_and_costs_the_engine_nothing():
-    captioner = FakeCaptioner()
-    message = answer(captioner, image(), age_s=1.5)
-    assert (message.status, message.text) == (Caption.STATUS_STALE, "")
-    assert message.status_message == "the image is 1.500 s old, and max_age_s is 1"
-    assert message.header == HEADER
-    assert not captioner.shades
+@pytest.mark.parametrize("score", ["high", RuntimeError("y" * 1_000_000)])
+def test_whatever_an_engine_gives_or_raises_the_answer_is_a_short_error(score):
+    class Broken(FakeCaptioner):
+        def caption(self, image_bgr):
+            if isinstance(score, Exception):
+                raise score
+            return replace(super().caption(image_bgr), score=score)
 
-
-@pytest.mark.parametrize(("age_s", "max_age_s"), [(0.99, 1.0), (1.0, 1.0), (-0.9, 1.0), (None, 1.0), (1e6, 0.0)])
-def test_young_unstamped_and_unlimited_images_are_not_stale(age_s, max_age_s):
-    assert answer(FakeCaptioner(), image(), max_age_s=max_age_s, age_s=age_s).status == Caption.STATUS_OK
-
-
-def test_an_image_from_the_future_is_an_error_that_says_that_the_clocks_differ():
-    captioner = FakeCaptioner()
-    message = answer(captioner, image(), age_s=-5.0)
-    assert not captioner.shades
-    assert message.status == Caption.STATUS_ERROR
-    assert message.status_message == (
-        "the stamp of the image is 5.000 s in the future, and max_age_s is 1: the clocks of camera and node differ"
-    )
-
-
-def test_an_absurd_age_points_at_the_clock():
-    message = answer(FakeCaptioner(), image(), age_s=86_400.0)
-    assert message.status == Caption.STATUS_STALE
-    assert "use_sim_time" in message.status_message
+    message = answer(Broken(), image())
+    assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
+    assert len(message.status_message) < 300
 
 
 def test_an_image_that_differs_too_little_from_the_last_one_costs_the_engine_nothing():
@@ -136,21 +90,6 @@ def test_a_malformed_or_old_image_is_answered_whether_the_scene_has_changed_or_n
     captioned(FakeCaptioner(), image(100), scene=scene)
     for broken, age_s, status in ((image(step=100), 0.0, Caption.STATUS_ERROR), (image(), 9.0, Caption.STATUS_STALE)):
         assert answer(FakeCaptioner(), broken, age_s=age_s, scene=scene).status == status
-
-
-def test_without_an_engine_the_answer_says_so():
-    message = answer(None, image())
-    assert message.status == Caption.STATUS_ERROR
-    assert "configure" in message.status_message
-
-
-def test_what_an_engine_throws_becomes_an_answer():
-    captioner = FakeCaptioner()
-    message = answer(captioner, image(BREAKS_THE_ENGINE))
-    assert message.status == Caption.STATUS_ERROR
-    assert message.status_message.endswith("EngineError: the engine has burnt out")
-    assert message.header == HEADER
-    assert answer(captioner, image(100)).status == Caption.STATUS_OK
 
 
 @pytest.mark.parametrize(
@@ -170,23 +109,6 @@ def test_a_malformed_image_gets_a_short_error_that_names_the_fault(broken, words
     assert message.status_message.isprintable()
     assert len(message.status_message) < 700
     assert not captioner.shades
-
-
-def test_a_long_exception_of_an_engine_is_not_repeated_in_full():
-    class Talkative(FakeCaptioner):
-        def caption(self, image_bgr):
-            raise RuntimeError("y" * 1_000_000)
-
-    assert len(answer(Talkative(), image()).status_message) < 300
-
-
-def test_a_caption_that_cannot_become_a_message_becomes_an_error():
-    class Wordy(FakeCaptioner):
-        def caption(self, image_bgr):
-            return replace(super().caption(image_bgr), score="high")
-
-    message = answer(Wordy(), image())
-    assert (message.status, message.header) == (Caption.STATUS_ERROR, HEADER)
 
 
 def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total():

@@ -14,11 +14,6 @@ def passed(times_s, max_rate_hz):
     return [time_s for time_s in times_s if limit.passes(time_s, max_rate_hz)]
 
 
-def test_without_a_limit_every_image_passes():
-    times_s = [0.0, 0.0, 0.001]
-    assert passed(times_s, 0.0) == times_s
-
-
 def test_an_irregular_camera_of_the_maximum_rate_loses_no_image():
     jitter = random.Random(0)
     times_s = [0.1 * number + jitter.uniform(-0.02, 0.02) for number in range(1000)]

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.nodes.caption.detection_buffer import CAPACITY, DetectionBuffer, Detections
 

@@ -1,9 +1,6 @@
 """The detections topic is subscribed to with the type that is published there."""
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from rclpy.executors import SingleThreadedExecutor
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from std_msgs.msg import String
@@ -11,8 +8,6 @@ from std_msgs.msg import String
 from smart_caption_ros.nodes.caption import detection_input
 from smart_caption_ros.nodes.caption.detection_input import OWN_TYPE, DetectionInput
 from tests.nodes.waiting import wait_for
-
-pytestmark = pytest.mark.needs_ros
 
 
 @pytest.fixture
@@ -22,17 +17,19 @@ def executor(node):
     return made
 
 
-def test_a_message_with_too_many_objects_is_read_in_part(node, executor, monkeypatch):
-    monkeypatch.setattr(detection_input, "MAX_READ", 3)
+def test_a_message_with_too_many_objects_is_read_in_part_and_the_surest_are_kept(node, executor, monkeypatch):
+    monkeypatch.setattr(detection_input, "MAX_READ", 4)
+    monkeypatch.setattr(detection_input, "MAX_OBJECTS", 2)
     received = []
     reader = DetectionInput(node, "detections", lambda *given: received.append(given))
     reader.open({})
     publisher = node.create_publisher(DetectedObjectArray, "detections", 1)
     box = BoundingBox(x2=1.0, y2=1.0)
-    publisher.publish(DetectedObjectArray(objects=[DetectedObject(class_name="cup", score=0.5, box=box)] * 5))
+    objects = [DetectedObject(class_name="cup", score=score, box=box) for score in (0.25, 0.75, 0.0, 0.5, 1.0)]
+    publisher.publish(DetectedObjectArray(objects=objects))
     wait_for(lambda: executor.spin_once(timeout_sec=0.1) or received)
     ((detections, left_out),) = received
-    assert (len(detections.objects), left_out) == (3, 2)
+    assert ([item.score for item in detections.objects], left_out) == ([0.75, 0.5], 1)
 
 
 def test_class_ids_without_names_are_left_out_and_reported(node, executor):

@@ -6,9 +6,6 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
 from std_msgs.msg import Header
 
@@ -21,8 +18,6 @@ from smart_caption_ros.nodes.caption.detection_messages import (
     objects_of_yolo,
     to_vision,
 )
-
-pytestmark = pytest.mark.needs_ros
 
 NAMES = dict(enumerate(COCO_CLASSES))
 BOX = (10.0, 20.0, 30.0, 60.0)

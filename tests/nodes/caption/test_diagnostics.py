@@ -4,9 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from smart_caption_ros.msg import Caption
 
@@ -16,8 +13,6 @@ from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Statistics
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, shade_caption
-
-pytestmark = pytest.mark.needs_ros
 
 
 def model_with(**changes):

@@ -6,16 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, Detections
 from smart_caption_ros.nodes.caption.evidence import ObjectOrigin, clip_to_image, collect_evidence
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.record import CoverageReason
 from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCaptioner, FakeCoverage, shade_caption
-
-pytestmark = pytest.mark.needs_ros
 
 SECOND = 10**9
 SHADE = DetectedObject("shade", 3, 0.75, (-10.0, 5.0, 40.0, 90.0))

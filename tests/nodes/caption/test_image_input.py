@@ -1,9 +1,6 @@
 """The subscription to the images: what it says of itself, and that it comes back."""
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
@@ -18,8 +15,6 @@ from smart_caption_ros.nodes.caption.worker import Worker
 from smart_caption_ros.nodes.parameters import Parameters
 from tests.nodes.fake_captioner import FakeCaptioner, image_fields
 from tests.nodes.waiting import wait_for
-
-pytestmark = pytest.mark.needs_ros
 
 
 def test_images_that_do_not_arrive_are_counted_and_none_is_taken_after_closing(node):

@@ -4,14 +4,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.nodes.caption.model import load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import FakeCaptioner
-
-pytestmark = pytest.mark.needs_ros
 
 
 def loaded(load_captioner=Captioner.from_bundle, **changes):

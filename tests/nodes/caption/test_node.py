@@ -5,12 +5,8 @@ import gc
 import threading
 import time
 import weakref
-from types import SimpleNamespace
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
@@ -23,20 +19,17 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
-from smart_caption_ros.msg import Caption, DetectedObjectArray
-from smart_caption_ros.srv import DescribeLatest
+from smart_caption_ros.msg import Caption
 from std_msgs.msg import String
 
 from smart_caption_ros.captioning import BundleError
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes import diagnostics_publisher
-from smart_caption_ros.nodes.caption import overlay, publisher
+from smart_caption_ros.nodes.caption import overlay
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.worker import Worker
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
-
-pytestmark = pytest.mark.needs_ros
 
 
 class Loaders:
@@ -103,15 +96,6 @@ class Bench:
         self.diagnostics.clear()
         self.wait_for(lambda: len(self.diagnostics) > 1, "diagnostics")
         return self.diagnostics[-1].status[0]
-
-    def counts(self):
-        return {value.key: value.value for value in self.status().values}
-
-    def is_idle(self):
-        """Whether every image received is counted in another count."""
-        counts = self.counts()
-        others = ("images answered", "images dropped for newer ones", "images passed over", "images unchanged")
-        return int(counts["images received"]) == sum(int(counts[name]) for name in others)
 
     def state(self):
         """The label of the node's state, as a user's node gets it."""
@@ -217,68 +201,6 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench, monkeypatch):
         return len(drawn) == before
 
     bench.wait_for(nobody_is_drawn_for, "end of drawing")
-
-
-def test_what_the_own_detector_found_is_published_only_while_it_has_a_subscriber(bench, monkeypatch):
-    converted = []
-
-    def to_vision(objects, header, module):
-        converted.append(len(objects))
-        return DetectedObjectArray(header=header)
-
-    # Messages that are built everywhere, in place of those of vision_msgs.
-    monkeypatch.setattr(publisher, "vision_msgs", SimpleNamespace(Detection2DArray=DetectedObjectArray))
-    monkeypatch.setattr(publisher, "to_vision", to_vision)
-    bench.node.set_parameters([Parameter("objects_from", value="detector")])
-    bench.node.trigger_configure()
-    bench.node.trigger_activate()
-    bench.caption(100)
-    assert not converted
-    received = []
-    bench.user.create_subscription(DetectedObjectArray, "robot/caption/detections", received.append, 10)
-    bench.wait_for(lambda: bench.caption(101) and received, "detections")
-    assert set(converted) == {1}
-    stamps = {(caption.header.stamp.sec, caption.header.stamp.nanosec) for caption in bench.captions}
-    bench.wait_for(
-        lambda: stamps & {(m.header.stamp.sec, m.header.stamp.nanosec) for m in received},
-        "detections with the header of their image",
-    )
-
-
-def publish(bench, image):
-    bench.images.publish(image)
-    time.sleep(0.05)
-    return True
-
-
-def test_on_request_only_the_services_caption_and_the_rate_is_limited(bench, loaded):
-    bench.node.trigger_configure()
-    bench.node.trigger_activate()
-    (captioner,) = loaded
-    bench.caption(99)
-    bench.node.set_parameters([Parameter("trigger", value="request")])
-    bench.wait_for(bench.is_idle, "end of the work")
-    captioner.shades.clear()
-
-    def publish_until_passed_over(images):
-        end = int(bench.counts()["images passed over"]) + images
-        bench.wait_for(lambda: publish(bench, image) and int(bench.counts()["images passed over"]) >= end, "images")
-
-    image = Image(**image_fields(40))
-    publish_until_passed_over(3)
-    assert not captioner.shades
-    client = bench.user.create_client(DescribeLatest, "/caption_node/describe_latest")
-    bench.wait_for(client.service_is_ready, "service")
-    described = client.call_async(DescribeLatest.Request())
-    bench.wait_for(described.done, "answer")
-    assert described.result().caption.text == "shade 40"
-    assert captioner.shades == [40]
-
-    bench.node.set_parameters([Parameter("trigger", value="always"), Parameter("max_rate_hz", value=0.01)])
-    bench.wait_for(lambda: publish(bench, image) and len(captioner.shades) == 2, "caption")
-    publish_until_passed_over(5)
-    assert captioner.shades == [40, 40]
-    bench.wait_for(bench.is_idle, "end of the work")
 
 
 def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activation(bench):

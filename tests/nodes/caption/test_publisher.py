@@ -2,14 +2,9 @@
 
 import pytest
 
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
-
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from smart_caption_ros.nodes.caption.publisher import Publisher
 from smart_caption_ros.nodes.parameters import Parameters
-
-pytestmark = pytest.mark.needs_ros
 
 
 @pytest.mark.parametrize(

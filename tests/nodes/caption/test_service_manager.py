@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 pytest.importorskip("sdnotify", reason="sdnotify is not installed")
 
 from rclpy.executors import MultiThreadedExecutor
@@ -20,8 +19,6 @@ from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.service_manager import ServiceReport
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
-
-pytestmark = pytest.mark.needs_ros
 
 
 class Systemd:

@@ -6,9 +6,6 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped
@@ -28,8 +25,6 @@ from smart_caption_ros.record import CaptionRecord
 from tests.caption_log.rows import texts_of
 from tests.nodes.fake_captioner import shade_caption
 from tests.nodes.waiting import wait_for
-
-pytestmark = pytest.mark.needs_ros
 
 STAMP_S = 1_790_000_000
 

@@ -4,9 +4,6 @@ import itertools
 import time
 
 import pytest
-
-pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
-
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.executors import SingleThreadedExecutor
@@ -26,8 +23,6 @@ from smart_caption_ros.nodes.live.caption_feed import camera_name
 from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.viewing import encode_picture
 from tests.nodes.fake_captioner import painted, shade_caption
-
-pytestmark = pytest.mark.needs_ros
 
 
 def caption_message(shade, camera="", stamp_s=0):
