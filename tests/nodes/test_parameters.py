@@ -65,11 +65,6 @@ def test_the_parameter_file_holds_exactly_the_defaults(name):
         assert type(value) is type(expected[parameter]), f"rclpy takes no other type for {parameter}"
 
 
-def test_defaults_hold_until_somebody_says_otherwise(context):
-    parameters = Parameters(node_with(context, speed_hz=4.0), [SPEED, COLOUR])
-    assert dict(parameters.values) == {"speed_hz": 4.0, "colour": "red"}
-
-
 def test_a_misspelt_parameter_is_pointed_out(context, capfd):
     of_others = {"use_sim_time": False, "start_type_description_service": True, "diagnostic_updater.period": 1.0}
     Parameters(node_with(context, speed_zh=4.0, **of_others), [SPEED, COLOUR])
@@ -228,28 +223,6 @@ def test_a_string_that_may_name_a_file_is_fixed_at_the_start():
         if isinstance(spec.default, str) and spec.choices is None and spec.changes is not Changes.ONLY_AT_START
     }
     assert changing == {"frame_id"}, "a name in messages"
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("speed_hz", 11.0, "range"),
-        ("speed_hz", "fast", "type"),
-        ("speed_hz", float("nan"), "finite|range"),
-        ("colour", "green", "one of red, blue"),
-        ("count", 4, "unconfigured"),
-        ("name", "you", "read-only|read only"),
-    ],
-)
-def test_a_bad_value_is_refused_with_a_reason_and_nothing_changes(context, name, value, reason):
-    node = node_with(context)
-    changes = []
-    parameters = Parameters(node, [SPEED, COUNT, COLOUR, NAME], is_configured=lambda: True, on_change=changes.append)
-    (result,) = node.set_parameters([Parameter(name, value=value)])
-    assert not result.successful
-    assert re.search(reason, result.reason), result.reason
-    assert dict(parameters.values) == {"speed_hz": 2.0, "count": 3, "colour": "red", "name": "me"}
-    assert not changes
 
 
 def test_parameters_of_others_are_left_alone(context):

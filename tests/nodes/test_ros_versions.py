@@ -25,11 +25,8 @@ def humble(monkeypatch):
     return SimpleNamespace(**runpy.run_path(str(NODES / "ros_versions.py")))
 
 
-def test_events_have_their_names_of_humble(humble):
+def test_events_have_their_names_and_messages_no_numbers_in_humble(humble):
     assert humble.SubscriptionEventCallbacks.__name__ == "SubscriptionEventCallbacks"
-
-
-def test_messages_have_no_numbers_in_humble(humble):
     heard = []
     humble.with_message_info(lambda *given: heard.append(given))("message")
     assert heard == [("message", {})]

@@ -118,6 +118,9 @@ def test_the_help_names_the_ros_arguments(capsys):
     assert "--params-file FILE" in capsys.readouterr().out
 
 
+OWN = str(config_file(FAST_DDS_PROFILE))
+
+
 class ProfileReader(Ticking):
     """Ends at once, with the Fast DDS profile of its process."""
 
@@ -130,45 +133,32 @@ class ProfileReader(Ticking):
 
 
 @pytest.mark.parametrize(
-    ("given", "used"),
-    [(None, str(config_file(FAST_DDS_PROFILE))), (os.devnull, os.devnull), ("", None)],
-    ids=["own", "the user's", "none"],
+    ("variable", "value", "used"),
+    [
+        ("ROS_LOG_LEVEL_OF_NOBODY", "", OWN),
+        (PROFILE_VARIABLE, os.devnull, os.devnull),
+        (PROFILE_VARIABLE, "", None),
+        ("ROS_LOCALHOST_ONLY", "1", None),
+        ("ROS_LOCALHOST_ONLY", "0", OWN),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", None),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF", None),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", OWN),
+        ("ROS_STATIC_PEERS", "10.0.0.1", None),
+        ("FASTDDS_DEFAULT_PROFILES_FILE", os.devnull, None),
+        ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4", None),
+    ],
 )
-def test_the_process_has_a_fast_dds_profile_unless_the_user_wants_none(monkeypatch, capfd, given, used):
+def test_the_process_has_a_fast_dds_profile_unless_the_user_has_chosen_otherwise(
+    monkeypatch, capfd, variable, value, used
+):
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
-    monkeypatch.setenv(PROFILE_VARIABLE, given or "")
-    if given is None:
-        monkeypatch.delenv(PROFILE_VARIABLE)
+    monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
+    monkeypatch.setenv(variable, value)
     status, node = run(ProfileReader)
-    assert isinstance(node, ProfileReader)
     assert (status, node.profile) == (0, used)
     if used != os.devnull:
         assert "XMLPARSER" not in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "is_chosen"),
-    [
-        ("ROS_LOCALHOST_ONLY", "1", True),
-        ("ROS_LOCALHOST_ONLY", "0", False),
-        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", True),
-        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF", True),
-        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", False),
-        ("ROS_STATIC_PEERS", "10.0.0.1", True),
-        ("FASTDDS_DEFAULT_PROFILES_FILE", os.devnull, True),
-        ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4", True),
-    ],
-)
-def test_a_user_who_has_chosen_isolation_discovery_or_transports_gets_no_profile(
-    monkeypatch, variable, value, is_chosen
-):
-    monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
-    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
-    monkeypatch.setenv(variable, value)
-    _, node = run(ProfileReader)
-    assert isinstance(node, ProfileReader)
-    assert (node.profile is None) == is_chosen
-    monkeypatch.delenv(PROFILE_VARIABLE, raising=False)
+    os.environ.pop(PROFILE_VARIABLE, None)
 
 
 def test_every_start_with_an_unwritable_log_folder_uses_the_same_temporary_one(monkeypatch, tmp_path):

@@ -35,15 +35,6 @@ def test_other_names_are_refused_because_another_site_could_use_them(header):
     assert not Access.of().allows_host(header)
 
 
-def test_a_token_is_accepted_alone_and_nothing_is_needed_without_one():
-    token = make_token()
-    access = Access(token)
-    assert access.allows_token(["", token])
-    assert not access.allows_token([])
-    assert not access.allows_token(["", token[:-1], f"{token}x", "é"])
-    assert Access().allows_token([])
-
-
 def test_tokens_differ_and_are_long_and_are_not_printed_by_accident():
     first, second = make_token(), make_token()
     assert first != second

@@ -151,15 +151,6 @@ def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it
     assert "server" not in headers
 
 
-def test_the_files_of_the_page_name_no_other_server_and_have_no_inline_script(server):
-    body = get(server, "/")[1]
-    assert not re.findall(r"<script(?![^>]*\bsrc=)|\son\w+=|<style|\sstyle=", body)
-    for name in ("page.css", "main.js", "links.js", "picture.js", "connection.js", "icon.svg"):
-        text = get(server, f"/page/{name}")[1].replace("http://www.w3.org/2000/svg", "")
-        assert "//" not in re.sub(r"^\s*// .*|\s// .*$", "", text, flags=re.MULTILINE), name
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|url\((?!#)", text), name
-
-
 # --- who is let in -------------------------------------------------------------------------------------
 
 
@@ -169,7 +160,8 @@ def test_without_the_token_or_with_a_wrong_one_nothing_is_answered(locked, path)
         status, body, answered = get(locked, path, **headers)
         assert (status, body) == (401, "Open the address with the token that the server printed.\n")
         assert answered["www-authenticate"] == "Bearer"
-    assert get(locked, f"{path}?token={TOKEN[:-1]}")[0] == 401
+    for wrong in (TOKEN[:-1], "%C3%A9"):
+        assert get(locked, f"{path}?token={wrong}")[0] == 401
 
 
 def test_the_token_is_accepted_in_a_header_a_query_or_a_cookie(locked):

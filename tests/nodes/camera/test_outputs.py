@@ -29,11 +29,6 @@ def test_camera_info_is_published_beside_the_images(node_with, arguments, expect
     assert published_topics(node) == expected
 
 
-def test_camera_info_has_the_size_of_the_images_and_a_matrix_of_zeros(node):
-    _, _, info = CameraOutputs(node, "image").messages(painted(1, 64, 48))
-    assert (info.width, info.height, info.k[0], len(info.d)) == (64, 48, 0.0, 0)
-
-
 def test_images_are_compressed_only_while_somebody_subscribes(node):
     outputs = CameraOutputs(node, "image")
     assert outputs.messages(painted(1))[1] is None

@@ -87,6 +87,7 @@ def test_objects_have_a_box_and_a_label_and_the_named_one_lies_on_top(record, fo
     annotations = to_annotations(record, HEADER, foxglove_msgs)
     lamp, dog = annotations.points
     assert [(point.x, point.y) for point in dog.points] == [(10, 100), (60, 100), (60, 200), (10, 200)]
+    assert annotations.texts[0].position.y >= annotations.texts[0].font_size, "inside the image at its upper edge"
     assert dog.type == foxglove_msgs.PointsAnnotation.LINE_LOOP
     assert colour(dog.outline_color) != colour(lamp.outline_color)
     assert dog.outline_color.a == 1
@@ -105,11 +106,6 @@ def test_the_caption_stands_at_the_lower_edge_in_lines_of_the_width(record, foxg
     assert lines[-1].position.y == 480
     assert all(later.position.y - earlier.position.y > later.font_size for earlier, later in pairwise(lines))
     assert all(len(line.text) * line.font_size * 0.6 <= 640 for line in lines)
-
-
-def test_a_label_at_the_upper_edge_lies_inside_the_image(record, foxglove_msgs):
-    lamp = to_annotations(record, HEADER, foxglove_msgs).texts[0]
-    assert lamp.position.y >= lamp.font_size
 
 
 def test_an_image_that_was_not_captioned_removes_the_annotations(foxglove_msgs):

@@ -183,16 +183,9 @@ def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock):
     assert of_front.level == DiagnosticStatus.OK
     assert of_rear.level == DiagnosticStatus.ERROR
     assert of_rear.message == "no image on /image or /image/compressed for 5.5 s"
-
-
-def test_a_fault_of_the_node_is_in_its_own_status_where_there_are_several_cameras(statistics):
-    state = replace(STATE, lifecycle="unconfigured", failure="there is no bundle")
-    statuses = diagnostic_statuses(state, [camera(statistics, "front"), camera(statistics, "rear")])
-    assert [(s.level, s.message) for s in statuses] == [
-        (DiagnosticStatus.ERROR, "there is no bundle"),
-        (DiagnosticStatus.OK, "unconfigured"),
-        (DiagnosticStatus.OK, "unconfigured"),
-    ]
+    failed = replace(STATE, lifecycle="unconfigured", failure="there is no bundle")
+    statuses = diagnostic_statuses(failed, [camera(front, "front"), camera(rear, "rear")])
+    assert [s.level for s in statuses] == [DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.OK]
 
 
 def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics, clock):

@@ -17,10 +17,11 @@ SECOND = 10**9
 SHADE = DetectedObject("shade", 3, 0.75, (-10.0, 5.0, 40.0, 90.0))
 
 
-def topic(*stamps_ns):
+def topic(*detections):
+    """A buffer of the given detections; a stamp stands for those of one object."""
     buffer = DetectionBuffer()
-    for stamp_ns in stamps_ns:
-        buffer.add(Detections(stamp_ns, "eye", (SHADE,)))
+    for one in detections:
+        buffer.add(Detections(one, "eye", (SHADE,)) if isinstance(one, int) else one)
     return buffer
 
 
@@ -71,102 +72,64 @@ def test_the_stamp_decides_whose_objects_they_are(stamp_ns, origin):
         assert evidence.grounding.nouns[0].object_index == 0
 
 
-def test_without_slop_only_the_same_stamp_counts():
-    evidence = collect(caption(), 5 * SECOND + 1, topic(5 * SECOND), slop_s=0.0)
-    assert evidence.missing_reason == "the nearest detections are 0.000 s away, and detection_slop_s is 0"
-
-
-def test_another_camera_has_no_part_in_it():
-    evidence = collect(caption(), 5 * SECOND, topic(5 * SECOND), frame_id="other eye")
-    assert evidence.missing_reason == "the last detections are of the frame eye, and the image is of other eye"
-    assert collect(caption(), SECOND, topic()).missing_reason == "no detections have arrived"
+NEW, MOVED, TURNED = 10**6 * SECOND, Detections(7, "eye", ()), Detections(10**6 * SECOND, "rear", ())
 
 
 @pytest.mark.parametrize(
-    ("last", "sentence"),
+    ("stamp_ns", "detections", "options", "sentence"),
     [
-        (Detections(7, "eye", ()), "the last detections are 1000000 s away: the clocks of detector and camera differ"),
-        (Detections(10**6 * SECOND, "rear", ()), "the last detections are of the frame rear, and the image is of eye"),
+        (SECOND, topic(), {}, "no detections have arrived"),
+        (5 * SECOND + 1, topic(5 * SECOND), {"slop_s": 0.0},
+         "the nearest detections are 0.000 s away, and detection_slop_s is 0"),
+        (5 * SECOND, topic(5 * SECOND), {"frame_id": "left"},
+         "the last detections are of the frame eye, and the image is of left"),
+        (NEW, topic(NEW - 5 * SECOND, MOVED),{},
+         "the last detections are 1000000 s away: the clocks of detector and camera differ"),
+        (NEW, topic(NEW - 5 * SECOND, TURNED), {},
+         "the last detections are of the frame rear, and the image is of eye"),
     ],
-)
-def test_a_detector_whose_clock_or_frame_changes_is_reported_at_once(last, sentence):
-    given = topic(10**6 * SECOND - 5 * SECOND)
-    given.add(last)
-    assert collect(caption(), 10**6 * SECOND, given).missing_reason == sentence
-
-
-def test_an_own_detector_without_the_topic_finds_the_objects():
-    own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collect(caption((own,)), 5 * SECOND, None, has_detector=True)
-    assert (evidence.origin, evidence.caption.objects) == (ObjectOrigin.DETECTOR, (own,))
-
-
-@pytest.mark.parametrize("stamp_ns", [5 * SECOND, 9 * SECOND])
-def test_beside_the_topic_the_own_detector_stands_in_for_what_it_lacks(stamp_ns):
-    own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
-    evidence = collect(caption((own,)), stamp_ns, topic(5 * SECOND), has_detector=True)
-    assert [detected.class_name for detected in evidence.caption.objects] == [
-        "shade" if stamp_ns == 5 * SECOND else "wall"
-    ]
-    assert evidence.origin is (ObjectOrigin.SAME_STAMP if stamp_ns == 5 * SECOND else ObjectOrigin.DETECTOR)
-    assert bool(evidence.missing_reason) == (stamp_ns != 5 * SECOND), "that it stands in is reported"
+)  # fmt: skip
+def test_why_an_image_has_no_detections_is_known_at_once(stamp_ns, detections, options, sentence):
+    assert collect(caption(), stamp_ns, detections, **options).missing_reason == sentence
 
 
 @pytest.mark.parametrize(
-    ("shade", "stamp_ns", "changes", "reason", "sentence"),
+    ("stamp_ns", "detections", "found", "origin", "is_missed"),
     [
-        (9, 5 * SECOND, {}, CoverageReason.NONE, ""),
-        (0, 5 * SECOND, {}, CoverageReason.NO_NOUNS, "the caption has no nouns"),
-        (
-            BREAKS_COVERAGE,
-            5 * SECOND,
-            {},
-            CoverageReason.FAILED,
-            "coverage failed: RuntimeError: the dictionary is on fire",
-        ),
-        (9, 5 * SECOND, {"coverage": None}, CoverageReason.DISABLED, "noun coverage is off or could not be loaded"),
-        (9, 5 * SECOND, {"without_topic": True}, CoverageReason.DISABLED, "objects_from is none"),
-        (
-            9,
-            5 * SECOND,
-            {"without_topic": True, "uses_topic": True},
-            CoverageReason.NO_DETECTIONS,
-            "the image is of no camera of the node, and has no detections",
-        ),
-        (9, 0, {}, CoverageReason.NO_DETECTIONS, "the image has no stamp"),
-        (
-            9,
-            4 * SECOND,
-            {},
-            CoverageReason.NO_DETECTIONS,
-            "the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
-        ),
-        (
-            9,
-            6 * SECOND,
-            {},
-            CoverageReason.DETECTIONS_LATE,
-            "the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
-        ),
-        (
-            9,
-            5 * SECOND,
-            {"without_topic": True, "has_detector": True},
-            CoverageReason.NO_OBJECTS,
-            "the detector found no objects in the image",
-        ),
+        (5 * SECOND, None, "wall", ObjectOrigin.DETECTOR, False),
+        (5 * SECOND, topic(5 * SECOND), "shade", ObjectOrigin.SAME_STAMP, False),
+        (9 * SECOND, topic(5 * SECOND), "wall", ObjectOrigin.DETECTOR, True),
     ],
 )
-def test_the_reason_says_why_coverage_was_not_measured(shade, stamp_ns, changes, reason, sentence):
+def test_the_own_detector_stands_in_for_what_the_topic_lacks(stamp_ns, detections, found, origin, is_missed):
+    own = DetectedObject("wall", 0, 0.5, (0.0, 0.0, 9.0, 9.0))
+    evidence = collect(caption((own,)), stamp_ns, detections, has_detector=True)
+    assert [detected.class_name for detected in evidence.caption.objects] == [found]
+    assert (evidence.origin, bool(evidence.missing_reason)) == (origin, is_missed)
+
+
+@pytest.mark.parametrize(
+    ("shade", "stamp_s", "changes", "reason", "sentence"),
+    [
+        (9, 5, {}, "NONE", ""),
+        (0, 5, {}, "NO_NOUNS", "the caption has no nouns"),
+        (BREAKS_COVERAGE, 5, {}, "FAILED", "coverage failed: RuntimeError: the dictionary is on fire"),
+        (9, 5, {"coverage": None}, "DISABLED", "noun coverage is off or could not be loaded"),
+        (9, 5, {"without_topic": True}, "DISABLED", "objects_from is none"),
+        (9, 5, {"without_topic": True, "uses_topic": True}, "NO_DETECTIONS",
+         "the image is of no camera of the node, and has no detections"),
+        (9, 0, {}, "NO_DETECTIONS", "the image has no stamp"),
+        (9, 4, {}, "NO_DETECTIONS", "the nearest detections are 1.000 s away, and detection_slop_s is 0.1"),
+        (9, 6, {}, "DETECTIONS_LATE", "the nearest detections are 1.000 s away, and detection_slop_s is 0.1"),
+        (9, 5, {"without_topic": True, "has_detector": True}, "NO_OBJECTS",
+         "the detector found no objects in the image"),
+    ],
+)  # fmt: skip
+def test_the_reason_says_why_coverage_was_not_measured(shade, stamp_s, changes, reason, sentence):
     spoken = Caption(**{**vars(shade_caption(shade, 64, 48)), "objects": ()})
     detections = None if changes.pop("without_topic", False) else topic(5 * SECOND)
-    evidence = collect(spoken, stamp_ns, detections, **changes)
-    assert evidence.coverage_reason == (reason, sentence)
-
-
-def test_without_topic_and_detector_there_are_no_objects_and_none_are_missed():
-    evidence = collect(caption(), 5 * SECOND, None)
-    assert (evidence.origin, evidence.caption.objects, evidence.missing_reason) == (ObjectOrigin.NONE, (), "")
+    evidence = collect(spoken, stamp_s * SECOND, detections, **changes)
+    assert evidence.coverage_reason == (CoverageReason[reason], sentence)
 
 
 def test_with_coverage_off_the_objects_are_there_all_the_same():

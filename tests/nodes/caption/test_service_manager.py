@@ -155,9 +155,3 @@ def test_a_caption_node_is_ready_when_active_and_is_watched_while_its_worker_goe
     executor.shutdown()
     spinning.join()
     watched.close()
-
-
-def test_the_watchdog_is_not_served_by_an_executor_that_hangs(node, systemd):
-    ServiceReport(node, state=str, is_ready=lambda: True, problem=str)
-    time.sleep(0.4)
-    assert not systemd.hears("READY=1"), "nothing spins the node"

@@ -34,14 +34,6 @@ def test_lines_overlays_and_sheet_are_written(tmp_path):
     assert {100, 200} <= set(sheet.ravel().tolist())
 
 
-def test_frames_of_one_name_keep_a_file_each(tmp_path):
-    report = DemoReport(tmp_path)
-    for index in range(3):
-        report.add(index, "same.png", {}, painted(50))
-    report.close()
-    assert len(list((tmp_path / "overlays").iterdir())) == 3
-
-
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b\\c:d*?.png", "...", "", "ä" * 500, "clip.mp4#0001"])
 def test_a_name_however_odd_stays_a_file_in_the_folder(tmp_path, name):
     report = DemoReport(tmp_path / "out")
