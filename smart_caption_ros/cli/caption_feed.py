@@ -66,13 +66,15 @@ def open_feed(
         return _source_feed(options, cameras, loop)
     with needs_ros("following captions without --source"):
         from smart_caption_ros.nodes.live import standalone_feed
-        from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
+        from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
     return standalone_feed(
         options.topic or (),
         cameras,
         are_images_wanted=are_images_wanted,
         node_name=node_name,
-        make_pose_lookup=robot_pose_lookup(map_frame, robot_frame, report_error) if map_frame else None,
+        make_pose_lookup=(lambda node: RobotPoseLookup(node, map_frame, robot_frame, report_error))
+        if map_frame
+        else None,
         trust=options.trust,
     )
 

@@ -242,7 +242,7 @@ def _benchmark(
     """Score captions, write the files and print the tables."""
     from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.evaluation import coverage_benchmark
-    from smart_caption_ros.evaluation.comparison import BenchmarkFacts, CoverageComparison
+    from smart_caption_ros.evaluation.comparison import CoverageComparison
     from smart_caption_ros.grounding import NounCoverage
 
     log_to_terminal()
@@ -255,8 +255,8 @@ def _benchmark(
             outcomes.append(coverage_benchmark.run(frames, captions, coverage, options.every, advance))
             if captions.reused > made:
                 report_error(f"{captions.label}: {captions.reused - made} captions were kept from an earlier run")
-    facts = BenchmarkFacts(frames.spec, options.every, objects, coverage.vectors.name, coverage.finder.name)
-    comparison = CoverageComparison(outcomes, facts)
+    names = coverage.vectors.name, coverage.finder.name
+    comparison = CoverageComparison(outcomes, frames.spec, options.every, objects, *names)
     for sentence in comparison.skipped():
         report_error(sentence)
     # Files first: printing may end the command, when a reader such as `head` closes the pipe.

@@ -1,7 +1,7 @@
 """Coverage benchmarks of several models or caption files on the same frames, side by side."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from smart_caption_ros.evaluation.coverage_benchmark import Outcome, ScoredFrame, to_json
@@ -10,26 +10,16 @@ from smart_caption_ros.imaging import ImageError
 
 
 @dataclass(frozen=True)
-class BenchmarkFacts:
-    """What the figures of a comparison are about.
-
-    Attributes:
-        objects: where the reference objects come from.
-    """
-
-    data: str
-    every: int
-    objects: str
-    word_vectors: str
-    pipeline: str
-
-
-@dataclass(frozen=True)
 class CoverageComparison:
     """Outcomes of one or more models or caption files."""
 
     outcomes: Sequence[Outcome]
-    facts: BenchmarkFacts
+    data: str
+    every: int
+    objects: str
+    """Where the reference objects come from."""
+    word_vectors: str
+    pipeline: str
 
     @property
     def labels(self) -> list[str]:
@@ -52,7 +42,10 @@ class CoverageComparison:
         results = [
             {"label": label, **to_json(outcome)} for label, outcome in zip(self.labels, self.outcomes, strict=True)
         ]
-        return {**(results[0] if len(results) == 1 else {"results": results}), **asdict(self.facts)}
+        return {
+            **(results[0] if len(results) == 1 else {"results": results}),
+            **{name: getattr(self, name) for name in ("data", "every", "objects", "word_vectors", "pipeline")},
+        }
 
     def page(self, on_unreadable: Callable[[str], None]) -> str:
         """Render the HTML report.
@@ -72,13 +65,12 @@ class CoverageComparison:
             )
             for label, outcome in zip(self.labels, self.outcomes, strict=True)
         ]
-        facts = self.facts
         shown = {
-            "data": f"{facts.data}, every frame" if facts.every == 1 else f"{facts.data}, 1 of {facts.every}",
-            "objects": facts.objects,
+            "data": f"{self.data}, every frame" if self.every == 1 else f"{self.data}, 1 of {self.every}",
+            "objects": self.objects,
             "captions": ", ".join(self.labels),
-            "word vectors": facts.word_vectors,
-            "pipeline": facts.pipeline,
+            "word vectors": self.word_vectors,
+            "pipeline": self.pipeline,
         }
         return coverage_page("Noun coverage", shown, columns)
 

@@ -6,7 +6,7 @@ Frames are read, captioned and scored one at a time.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning import Captioner
@@ -29,34 +29,6 @@ from smart_caption_ros.sources.ground_truth import (
 from smart_caption_ros.sources.json_files import read_json, whole_number
 
 GALLERY_FRAMES = 6
-
-
-class Captions(Protocol):
-    """The captions of one column of the table: a model's, or those in a file."""
-
-    label: str
-    """Heading of the column."""
-    source: str
-    """The bundle's folder, or the file."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Description of the captions for the JSON report."""
-
-    def caption(self, frame: GroundTruthFrame) -> str | None:
-        """Return the caption of a frame; None if there is none.
-
-        Raises:
-            ImageError: the frame's image cannot be read.
-        """
-
-    @property
-    def reused(self) -> int:
-        """Number of captions that came from the cache."""
-
-    @property
-    def unused(self) -> Sequence[str]:
-        """Names of frames with a caption that was never requested."""
 
 
 class GivenCaptions:
@@ -148,6 +120,11 @@ class BundleCaptions:
     def take_all_from_cache(self) -> None:
         """Take captions in the cache from now on, after those of a fresh run were kept there."""
         self._fresh = False
+
+
+Captions = GivenCaptions | BundleCaptions
+"""The captions of one column of the table, with its heading `label`, and `unused`, the names of frames that have a
+caption which was never requested."""
 
 
 def model_key(captioner: Captioner) -> str:

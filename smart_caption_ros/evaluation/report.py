@@ -4,25 +4,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from smart_caption_ros.grounding.assignment import CoverageResult
 from smart_caption_ros.grounding.noun_coverage import NounCoverage
+from smart_caption_ros.sources.source import GroundTruthObject
 
 AREA_THRESHOLDS = (0.01, 0.03, 0.05, 0.1)
 """Shares of the image that an object's box must exceed to count (Table IV)."""
 
 _LISTED = 20
 _REMEMBERED_CAPTIONS = 1024
-
-
-class SizedObject(Protocol):
-    """An object with a class and a size, such as `smart_caption_ros.sources.source.GroundTruthObject`."""
-
-    @property
-    def class_name(self) -> str: ...
-    @property
-    def area_share(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -135,12 +127,12 @@ class CoverageTally:
         self._unknown_nouns: Counter[str] = Counter()
         self._unknown_classes: dict[str, None] = {}
 
-    def add(self, sequence: str, caption: str, objects: Sequence[SizedObject]) -> FrameScore:
+    def add(self, sequence: str, caption: str, objects: Sequence[GroundTruthObject]) -> FrameScore:
         """Score the caption of a frame and add the score to the sums."""
         nouns = self._nouns(caption)
         scored: dict[tuple[str, ...], CoverageResult] = {}
 
-        def score(chosen: Sequence[SizedObject]) -> CoverageResult:
+        def score(chosen: Sequence[GroundTruthObject]) -> CoverageResult:
             classes = tuple(target.class_name for target in chosen)
             if classes not in scored:
                 scored[classes] = self._coverage.score_nouns(nouns, classes)

@@ -1,29 +1,11 @@
-"""The command `smart-caption-camera`, which runs the camera node.
-
-A module of its own with few imports, so that SIGINT and SIGTERM are handled before rclpy and the rest are imported.
-"""
+"""The command `smart-caption-camera`, which runs the camera node."""
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 
-from smart_caption_ros.signals import exit_on_signal
+from smart_caption_ros.nodes.node_command import run_command
 
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the camera node until its source ends, or until SIGINT or SIGTERM.
-
-    Args:
-        args: command line with ROS arguments (`--ros-args ...`); None takes that of the process.
-
-    Returns:
-        The exit status: 1 when the source could not be opened or read, else 0.
-    """
-    with exit_on_signal():
-        from smart_caption_ros.nodes.camera.node import CameraNode
-        from smart_caption_ros.nodes.running import run_node
-
-        return run_node("smart-caption-camera", CameraNode, args)
-
+main = partial(run_command, "smart-caption-camera", "camera.node", "CameraNode")
 
 if __name__ == "__main__":
     sys.exit(main())

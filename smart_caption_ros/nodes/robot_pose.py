@@ -16,18 +16,17 @@ TOLERANCE_S = 1.0
 _CACHE_S = 30.0
 
 
-def robot_pose_lookup(
-    map_frame: str, robot_frame: str, on_problem: Callable[[str], None]
-) -> Callable[[Node], Callable[[Header], Pose | None]]:
-    """Return a function that prepares the lookup with the node that receives tf.
+class RobotPoseLookup:
+    """Looks up where the robot was at the stamp of an image; None where that is unknown."""
 
-    Args:
-        map_frame: the frame of the poses.
-        robot_frame: the frame whose pose is looked up; empty takes that of the image.
-        on_problem: called once with a sentence where tf2_ros is not installed.
-    """
-
-    def prepare(node: Node) -> Callable[[Header], Pose | None]:
+    def __init__(self, node: Node, map_frame: str, robot_frame: str, on_problem: Callable[[str], None]) -> None:
+        """
+        Args:
+            robot_frame: the frame whose pose is looked up; empty takes that of the image.
+            on_problem: called with a sentence where tf2_ros is not installed.
+        """
+        self._map_frame, self._robot_frame = map_frame, robot_frame
+        self._buffer: Any = None
         try:
             import tf2_ros
         except ImportError:
@@ -35,25 +34,15 @@ def robot_pose_lookup(
                 "tf2_ros is not installed, so captions are logged without the robot's pose: "
                 "apt install ros-$ROS_DISTRO-tf2-ros-py"
             )
-            return lambda header: None
-        buffer = tf2_ros.Buffer(cache_time=Duration(seconds=_CACHE_S), node=node)
-        listener = tf2_ros.TransformListener(buffer, node, spin_thread=False)
-        return _Lookup(buffer, listener, map_frame, robot_frame, tf2_ros.TransformException)
-
-    return prepare
-
-
-class _Lookup:
-    """Looks up the pose at the stamp of an image."""
-
-    def __init__(self, buffer: Any, listener: Any, map_frame: str, robot_frame: str, error: type[Exception]) -> None:
-        self._buffer, self._listener = buffer, listener  # the listener fills the buffer as long as it exists
-        self._map_frame, self._robot_frame = map_frame, robot_frame
-        self._error = error
+            return
+        self._error = tf2_ros.TransformException
+        self._buffer = tf2_ros.Buffer(cache_time=Duration(seconds=_CACHE_S), node=node)
+        # It fills the buffer as long as it exists.
+        self._listener = tf2_ros.TransformListener(self._buffer, node, spin_thread=False)
 
     def __call__(self, header: Header) -> Pose | None:
         frame = self._robot_frame or header.frame_id
-        if not frame:
+        if not frame or self._buffer is None:
             return None
         stamp = Time.from_msg(header.stamp)
         found = self._find(frame, stamp)

@@ -37,6 +37,8 @@ def open_source(spec: str | Path, *, topic: str | None = None) -> FrameSource:
             break
     else:
         raise SourceError(f"there is no file or folder {text}" if text else "no image source was named")
-    if topic and not kind.takes_topic:
+    if kind is Bag:
+        return Bag(text, topic=topic or None)
+    if topic:
         raise SourceError(f"a topic was given ({topic}), but {text} is not a ROS 2 bag")
-    return kind(text, topic=topic or None)
+    return kind(text)

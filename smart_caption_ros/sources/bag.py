@@ -28,8 +28,6 @@ class Bag(FrameSource):
     Stamps are those of the message headers, or the recording times if a header has none.
     """
 
-    takes_topic = True
-
     def __init__(self, spec: str, *, topic: str | None = None) -> None:
         super().__init__(spec)
         with BagStorage(Path(spec)) as storage:
@@ -52,7 +50,7 @@ class Bag(FrameSource):
     def known_length(self) -> int:
         return self._length
 
-    def _frames(self) -> Iterator[Frame]:
+    def _frames(self, step: int) -> Iterator[Frame]:
         from rosbags.typesys import Stores, get_typestore
 
         # Both image types are equal in all ROS 2 distributions: one type store reads every bag, also bags

@@ -25,7 +25,7 @@ class ImageFolder(FrameSource):
     Files with another suffix, hidden files and sub-folders are ignored; of a file without suffix the content counts.
     """
 
-    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         super().__init__(spec)
         path = Path(spec)
         self.paths = [path]
@@ -66,10 +66,7 @@ class ImageFolder(FrameSource):
     def _is_folder(self) -> bool:
         return self.paths != [Path(self.spec)]
 
-    def _frames(self) -> Iterator[Frame]:
-        return self._frames_every(1)
-
-    def _frames_every(self, step: int) -> Iterator[Frame]:
+    def _frames(self, step: int) -> Iterator[Frame]:
         if not self._is_folder:
             try:
                 yield Frame(read_image(self.paths[0]), self.paths[0].name, 0)

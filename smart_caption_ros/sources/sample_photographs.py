@@ -16,7 +16,7 @@ _FILES = (
 class SamplePhotographs(ImageFolder):
     """Eight photographs, four of them in colour: "sample:photographs"."""
 
-    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         FrameSource.__init__(self, spec)
         if spec != _SPEC:
             raise SourceError(f"there is no sample {spec!r}; there are sample:household and {_SPEC}")

@@ -24,7 +24,7 @@ class Sequences(FrameSource):
 
     knows_objects = True
 
-    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         super().__init__(spec)
         self._data = AcvrSequences(sample_sequences_path() if spec == SAMPLE else Path(spec))
 
@@ -44,10 +44,7 @@ class Sequences(FrameSource):
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         return f"{self.spec}#{frame.name}"
 
-    def _frames(self) -> Iterator[Frame]:
-        return self._frames_every(1)
-
-    def _frames_every(self, step: int) -> Iterator[Frame]:
+    def _frames(self, step: int) -> Iterator[Frame]:
         self._data.issues = self._data.opening_issues()
         start = 0
         for sequence, length in self._data.lengths.items():

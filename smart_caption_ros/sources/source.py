@@ -68,14 +68,12 @@ class FrameSource(ABC):
     that yields no frame raises SourceError, so that a caller that repeats passes does not loop forever.
     """
 
-    takes_topic = False
-    """Whether this source has topics."""
     is_live = False
     """Whether frames come at their own time, and are lost unless they are read then."""
     knows_objects = False
     """Whether its frames have ground truth objects."""
 
-    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         self.spec = spec
         self.skipped_frames: list[SkippedFrame] = []
         """Frames that the latest pass left out."""
@@ -96,12 +94,12 @@ class FrameSource(ABC):
         """Number of frames in a pass, unreadable ones included; None if unknown."""
 
     @abstractmethod
-    def _frames(self) -> Iterator[Frame]:
-        """Yield the frames of one pass; raise SourceError if reading cannot continue."""
+    def _frames(self, step: int) -> Iterator[Frame]:
+        """Yield the frames of one pass; those whose index is no multiple of `step` may be left out.
 
-    def _frames_every(self, step: int) -> Iterator[Frame]:
-        """Yield every `step`-th frame; overridden by sources that need not read the others."""
-        return (frame for frame in self._frames() if frame.index % step == 0)
+        Raises:
+            SourceError: reading cannot continue.
+        """
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         """Return the address of a frame: the spec as the caller spelled it, and the frame."""
@@ -114,9 +112,10 @@ class FrameSource(ABC):
         """Yield, in one pass, the frames whose index is a multiple of `step`."""
         self.skipped_frames = []
         count = 0
-        for frame in self._frames_every(step):
-            yield frame
-            count += 1
+        for frame in self._frames(step):
+            if frame.index % step == 0:
+                yield frame
+                count += 1
         if count == 0:
             why = f": {self.skipped_frames[0].reason}" if self.skipped_frames else ""
             raise SourceError(f"no frame could be read from {self.description}{why}")

@@ -22,7 +22,7 @@ class Video(FrameSource):
     The last source in the registry, it accepts every file; FFmpeg decides whether it is a video.
     """
 
-    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         super().__init__(spec)
         capture = self._open()
         count = capture.get(cv2.CAP_PROP_FRAME_COUNT)
@@ -50,7 +50,7 @@ class Video(FrameSource):
             raise SourceError(f"{self.spec} is not an image, a video or a ROS 2 bag that can be read here")
         return capture
 
-    def _frames(self) -> Iterator[Frame]:
+    def _frames(self, step: int) -> Iterator[Frame]:
         capture = self._open()
         name = Path(self.spec).name
         index = broken = 0

@@ -24,7 +24,7 @@ class Webcam(FrameSource):
 
     is_live = True
 
-    def __init__(self, spec: str, *, topic: str | None = None) -> None:
+    def __init__(self, spec: str) -> None:
         super().__init__(spec)
         # Opened here to check that the camera exists; kept for the first pass, since opening takes up to a second.
         self._opened: cv2.VideoCapture | None = self._open()
@@ -55,7 +55,7 @@ class Webcam(FrameSource):
         capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
         return capture
 
-    def _frames(self) -> Iterator[Frame]:
+    def _frames(self, step: int) -> Iterator[Frame]:
         capture, self._opened = self._opened or self._open(), None
         index = 0
         try:

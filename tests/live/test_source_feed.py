@@ -29,7 +29,7 @@ class Recording(FrameSource):
     description = "a recording"
     known_length = None
 
-    def _frames(self):
+    def _frames(self, step):
         for index, shade in enumerate(self._shades):
             stamp_ns = None if self._period_s is None else round(1e9 * (self._start_s + index * self._period_s))
             yield Frame(painted(shade), f"recording#{index}", index, stamp_ns)

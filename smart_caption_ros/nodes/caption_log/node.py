@@ -18,7 +18,7 @@ from smart_caption_ros.nodes.caption_log.search_service import to_logged_caption
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.live import RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters
-from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
+from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
 from smart_caption_ros.srv import FindCaptions
 from smart_caption_ros.text import visible
 
@@ -59,7 +59,7 @@ class CaptionLogNode(Node):
         )
         lookup = None
         if values["map_frame"]:
-            lookup = robot_pose_lookup(values["map_frame"], values["robot_frame"], self.get_logger().warning)(self)
+            lookup = RobotPoseLookup(self, values["map_frame"], values["robot_frame"], self.get_logger().warning)
         has_pictures = values["picture_side_px"] > 0
         try:
             self._feed = RosCaptionFeed(

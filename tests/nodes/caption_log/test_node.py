@@ -20,7 +20,7 @@ from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.nodes import diagnostics_publisher
 from smart_caption_ros.nodes.caption_log import search_service
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
-from smart_caption_ros.nodes.robot_pose import robot_pose_lookup
+from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
 from smart_caption_ros.record import CaptionRecord
 from tests.caption_log.rows import texts_of
 from tests.nodes.fake_captioner import shade_caption
@@ -195,7 +195,7 @@ def test_the_path_cannot_be_changed_from_outside(logger):
 def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
     said = []
-    lookup = robot_pose_lookup("map", "base_link", said.append)(None)
+    lookup = RobotPoseLookup(None, "map", "base_link", said.append)
     assert lookup(Header(stamp=Time(sec=1))) is None
     assert lookup(Header(stamp=Time(sec=2))) is None
     assert len(said) == 1
@@ -205,5 +205,5 @@ def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch):
 @pytest.mark.parametrize(("after_s", "known"), [(0, True), (9, True), (10, True), (12, False)])
 def test_the_newest_pose_stands_in_for_a_second(monkeypatch, after_s, known):
     monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)
-    lookup = robot_pose_lookup("map", "base_link", pytest.fail)(None)
+    lookup = RobotPoseLookup(None, "map", "base_link", pytest.fail)
     assert (lookup(Header(stamp=Time(sec=STAMP_S + after_s))) is not None) == known
