@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from smart_caption_ros.cli.options import BundleArgument, EngineOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
-    check_engine,
     check_output_file,
     console,
     errors_in_a_sentence,
@@ -49,14 +48,13 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
         from smart_caption_ros.grounding import guide_words
         from smart_caption_ros.measuring import benchmark as benchmarking
 
-        check_engine(options.engine)
         if str(options.output) != "-":
             check_output_file(options.output, "--json", input_files([options.source] if options.source else ()))
         log_to_terminal()
         images = _images(options.source, options.frames)
         captioner = guide_words(Captioner.from_bundle(path, options.engine, options.threads))
-        with progress_bar(options.rounds * len(images)) as advance:
-            measured = benchmarking.measure(captioner, images, options.rounds, advance)
+        with progress_bar(options.rounds * len(images), delay_s=0) as bar:
+            measured = benchmarking.measure(captioner, images, options.rounds, bar.update)
         result = {
             "date": time.strftime("%Y-%m-%d"),
             "package": __version__,

@@ -1,6 +1,5 @@
 """`smart-caption bundle`: inspect and verify the folder of a model, and build its TensorRT engines."""
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -15,9 +14,9 @@ from smart_caption_ros.cli.terminal import (
     console,
     errors_in_a_sentence,
     log_to_terminal,
-    make_progress_bar,
     print_json,
     printable,
+    progress_bar,
     report_error,
     status,
 )
@@ -113,7 +112,7 @@ def build(
 
         log_to_terminal()
         bundle = Bundle.load(path)
-        with make_progress_bar(unit="step", disable=not sys.stderr.isatty()) as bar:
+        with progress_bar(unit="step", delay_s=0) as bar:
 
             def show(phase: str, done: int, steps: int) -> None:
                 bar.set_description(phase, refresh=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from smart_caption_ros.cli.options import EngineOption, Option, TrustOptions
-from smart_caption_ros.cli.terminal import check_engine, needs_ros, report_error, status
+from smart_caption_ros.cli.terminal import needs_ros, report_error, status
 
 if TYPE_CHECKING:
     from smart_caption_ros.live import CaptionFeed
@@ -80,23 +80,17 @@ def open_feed(
 
 
 def _source_feed(options: FeedOptions, cameras: Sequence[str], loop: bool) -> "CaptionFeed":
-    from smart_caption_ros.captioning import Captioner
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
-    from smart_caption_ros.grounding import NounCoverage, guide_words
+    from smart_caption_ros.bags.message_captioner import ModelSettings, load_coverage
     from smart_caption_ros.live import SourceFeed, open_cameras
 
     topics = options.topic or ()
     if len(topics) > 1:
         raise typer.BadParameter("With --source, --topic is the one image topic of a bag.", param_hint="--topic")
-    check_engine(options.engine)
     opened = open_cameras(options.source or (), topics[0] if topics else None)
     if unknown := [name for name in cameras if name not in opened]:
         raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(opened)}.", param_hint="--camera")
     chosen = {name: source for name, source in opened.items() if not cameras or name in cameras}
-    coverage = None
     with status("loading the model"):
-        captioner = Captioner.from_bundle(options.bundle, engine=options.engine, detector=options.detector)
-        guide_words(captioner)
-        if captioner.detector is not None:
-            coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
+        captioner = ModelSettings(options.bundle, options.engine, options.detector).load_captioner()
+        coverage = load_coverage(captioner) if captioner.detector else None
     return SourceFeed(chosen, captioner, coverage, interval_s=options.interval, loop=loop, trust=options.trust)

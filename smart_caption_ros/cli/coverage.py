@@ -22,7 +22,6 @@ from smart_caption_ros.cli.options import (
 )
 from smart_caption_ros.cli.terminal import (
     FAILED,
-    check_engine,
     check_output_file,
     console,
     errors_in_a_sentence,
@@ -212,7 +211,6 @@ def _check(options: BenchmarkOptions, inputs: Iterable[Path]) -> None:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
     if options.captions and isinstance(options, WorkerOptions) and options.has_workers:
         raise typer.BadParameter("Given captions need no workers.", param_hint="--jobs")
-    check_engine(options.engine)
     inputs = [*inputs, *(options.captions or ())]
     if options.word_vectors is not None:
         inputs.append(options.word_vectors)
@@ -249,10 +247,10 @@ def _benchmark(
     coverage = NounCoverage.load(options.pipeline, options.word_vectors, class_list=(*COCO_CLASSES, *class_names))
     outcomes = []
     passes = len(options.captions or options.bundle or [None])
-    with progress_bar(passes * frames.count(options.every), delay_s=1) as advance:
+    with progress_bar(passes * frames.count(options.every)) as bar:
         for captions in _captions(options):
             made = _caption_ahead(frames, captions, options)
-            outcomes.append(coverage_benchmark.run(frames, captions, coverage, options.every, advance))
+            outcomes.append(coverage_benchmark.run(frames, captions, coverage, options.every, bar.update))
             if captions.reused > made:
                 report_error(f"{captions.label}: {captions.reused - made} captions were kept from an earlier run")
     names = coverage.vectors.name, coverage.finder.name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,16 +24,14 @@ from smart_caption_ros.cli.options import (
 )
 from smart_caption_ros.cli.terminal import (
     FAILED,
-    check_engine,
-    check_guide,
     check_output_file,
     console,
     errors_in_a_sentence,
     input_files,
     log_to_terminal,
-    make_progress_bar,
     print_json,
     printable,
+    progress_bar,
     report_error,
     status,
 )
@@ -109,8 +106,6 @@ def describe(
     A frame that cannot be read is reported in its place, and the others are captioned; the exit status is then 1.
     """
     with errors_in_a_sentence():
-        check_engine(options.engine)
-        check_guide(options.objects_guide)
         output = options.output
         into_bag = output is not None and output.suffix in BAG_SUFFIXES
         _check_combination(paths or [], options, into_bag=into_bag)
@@ -273,7 +268,7 @@ def _with_progress(frames: Iterator[CaptionedFrame], total: int | None) -> Itera
     """Iterate with a progress bar on stderr after a second, where that is a terminal."""
     from tqdm import tqdm
 
-    with make_progress_bar(total=total, unit="frame", delay=1, disable=not sys.stderr.isatty()) as bar:
+    with progress_bar(total) as bar:
         for frame in frames:
             with tqdm.external_write_mode():  # hides the bar while the caller prints
                 yield frame

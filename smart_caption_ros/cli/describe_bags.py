@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +14,9 @@ from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
     log_to_terminal,
-    make_progress_bar,
     print_json,
     printable,
+    progress_bar,
     report_error,
     status,
 )
@@ -54,7 +53,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
         total = sum(image_topics(storage).values())
     with status("loading the model"):
         captioner = MessageCaptioner(model_settings(options).load_captioner(), options.trust)
-    with make_progress_bar(total=total, unit="image", delay=1, disable=not sys.stderr.isatty()) as bar:
+    with progress_bar(total, "image") as bar:
         report = caption_bag(bag, output, captioner, _bag_options(options), bar.update)
     if options.as_json:
         print_json(report.to_json())

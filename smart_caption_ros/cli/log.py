@@ -10,7 +10,6 @@ from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import Argument, JsonOption, LogOption, Option
 from smart_caption_ros.cli.terminal import (
     FAILED,
-    check_engine,
     check_output_file,
     console,
     errors_in_a_sentence,
@@ -49,7 +48,6 @@ def record(*, options: RecordOptions) -> None:
         from smart_caption_ros.caption_log.recording import record as record_feed
         from smart_caption_ros.signals import EndSignals
 
-        check_engine(options.engine)
         log_to_terminal()
         bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
         # Before the log is created: a source may not be there.

@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +60,24 @@ class Argument(Option):
     _make: Callable[..., Any] = staticmethod(typer.Argument)
 
 
+def _known_engine(name: str) -> str:
+    from smart_caption_ros.engines import ENGINE_NAMES
+
+    return _one_of(ENGINE_NAMES, name, "--engine")
+
+
+def _known_guide(mode: str) -> str:
+    from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES
+
+    return _one_of(GUIDE_CHOICES, mode, "--objects-guide")
+
+
+def _one_of(choices: Sequence[str], value: str, option: str) -> str:
+    if value not in choices:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.", param_hint=option)
+    return value
+
+
 JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
 LogOption = Annotated[
     Path | None,
@@ -68,12 +86,15 @@ LogOption = Annotated[
 BundleArgument = Annotated[
     Path | None, Argument(metavar="PATH", help="Folder of the bundle; the default bundle if omitted.")
 ]
-EngineOption = Annotated[str, Option(help="Engine that runs the model; `doctor` lists the engines.")]
+EngineOption = Annotated[
+    str, Option(callback=_known_engine, help="Engine that runs the model; `doctor` lists the engines.")
+]
 GuideOption = Annotated[
     str,
     Option(
+        callback=_known_guide,
         help="How detected objects guide the words: off, bias, or auto: bias where the captioner has a detector and "
-        "the bundle takes a guide."
+        "the bundle takes a guide.",
     ),
 ]
 GuideStrengthOption = Annotated[

@@ -12,7 +12,6 @@ from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import LogOption, Option
 from smart_caption_ros.cli.terminal import (
     WRONG_USAGE,
-    check_engine,
     errors_in_a_sentence,
     log_to_terminal,
     report_error,
@@ -52,7 +51,6 @@ def serve(*, options: ServeOptions) -> None:
         from smart_caption_ros.serving.feeding import pass_on
         from smart_caption_ros.signals import EndSignals
 
-        check_engine(options.engine)
         log_to_terminal()
         if options.log is not None and options.log.exists():  # it may be made later
             LogReader(options.log).close()

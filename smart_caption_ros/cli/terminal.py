@@ -87,30 +87,6 @@ def report_error(sentence: str) -> None:
     print(f"{PROGRAM}: {printable(visible(sentence, _MAX_SENTENCE))}", file=sys.stderr, flush=True)
 
 
-def check_engine(name: str) -> None:
-    """Check the name of an engine.
-
-    Raises:
-        typer.BadParameter: there is no engine with this name.
-    """
-    from smart_caption_ros.engines import ENGINE_NAMES
-
-    if name not in ENGINE_NAMES:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(ENGINE_NAMES)}.", param_hint="--engine")
-
-
-def check_guide(mode: str) -> None:
-    """Check the mode of the guide.
-
-    Raises:
-        typer.BadParameter: there is no such mode.
-    """
-    from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES
-
-    if mode not in GUIDE_CHOICES:
-        raise typer.BadParameter(f"{mode!r} is not one of {', '.join(GUIDE_CHOICES)}.", param_hint="--objects-guide")
-
-
 def check_output_file(path: Path | None, option: str | None = None, inputs: Iterable[Path] = ()) -> None:
     """Check that a file can be written where an option says, before any work.
 
@@ -193,22 +169,13 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
         yield shown.update
 
 
-@contextmanager
-def progress_bar(total: int, delay_s: float = 0.0) -> Iterator[Callable[[], object]]:
-    """Show a progress bar on stderr, where that is a terminal; yields a function that counts one frame."""
-    with make_progress_bar(total=total, unit="frame", delay=delay_s, disable=not sys.stderr.isatty()) as bar:
-        yield bar.update
-
-
-def make_progress_bar(**settings: Any) -> "tqdm[Any]":
-    """Make a bar of tqdm that disappears at its end, with those of the settings that the installed tqdm knows.
-
-    tqdm has `delay` since 4.58; Ubuntu 22.04 has 4.57.
-    """
+def progress_bar(total: int | None = None, unit: str = "frame", delay_s: float = 1.0) -> "tqdm[Any]":
+    """Make a bar of tqdm on stderr, where that is a terminal, that appears after a delay and disappears at its end."""
     from tqdm import tqdm
 
-    known = inspect.signature(tqdm.__init__).parameters
-    return tqdm(leave=False, **{name: value for name, value in settings.items() if name in known})
+    # tqdm has `delay` since 4.58; Ubuntu 22.04 has 4.57.
+    delay = {"delay": delay_s} if "delay" in inspect.signature(tqdm.__init__).parameters else {}
+    return tqdm(total=total, unit=unit, leave=False, disable=not sys.stderr.isatty(), **delay)
 
 
 def log_to_terminal() -> None:

@@ -9,7 +9,6 @@ import typer
 from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import Option
 from smart_caption_ros.cli.terminal import (
-    check_engine,
     errors_in_a_sentence,
     log_to_terminal,
     print_json,
@@ -38,7 +37,6 @@ def watch(*, options: WatchOptions) -> None:
         from smart_caption_ros.live.terminal import print_lines
         from smart_caption_ros.live.terminal import watch as watch_feed
 
-        check_engine(options.engine)
         if not options.source:
             _refuse_options_of_sources(options)
         as_lines = options.as_json or options.count is not None or not _can_draw()
@@ -54,7 +52,7 @@ def watch(*, options: WatchOptions) -> None:
         with opened as feed:
             if not as_lines:
                 raise typer.Exit(watch_feed(feed))
-            out = _print_json if options.as_json else _print_line
+            out = (lambda live: print_json(live.to_json(), indent=None)) if options.as_json else _print_line
             print_lines(feed, count=options.count, out=out, report=report_error)
 
 
@@ -69,10 +67,6 @@ def _print_line(live: "CaptionRecord") -> None:
     from smart_caption_ros.live.terminal import caption_line
 
     print(printable(caption_line(live)), flush=True)
-
-
-def _print_json(live: "CaptionRecord") -> None:
-    print_json(live.to_json(), indent=None)
 
 
 def _refuse_options_of_sources(options: WatchOptions) -> None:

@@ -143,7 +143,8 @@ class TensorRtEngine:
 
         monitor = _make_progress_monitor(trt, self._on_progress, must_end)  # must outlive the build
         config.progress_monitor = monitor
-        timings = cache_folder() / "tensorrt" / f"timings-{self._timings_key()}.cache"
+        name = f"timings-{trt.__version__}-{self._cuda.compute_capability}.cache"
+        timings = cache_folder() / "tensorrt" / name
         known = config.create_timing_cache(timings.read_bytes() if timings.is_file() else b"")
         if not config.set_timing_cache(known, ignore_mismatch=False):
             config.set_timing_cache(config.create_timing_cache(b""), ignore_mismatch=False)
@@ -163,9 +164,6 @@ class TensorRtEngine:
             _log.warning("the engine of %s cannot be kept: %s", path.name, error)
         _log.info("built the engine of %s in %.0f s", path.name, time.monotonic() - started)
         return plan
-
-    def _timings_key(self) -> str:
-        return f"{self._trt.__version__}-{self._cuda.compute_capability}"
 
     def _fix_dynamic_axes(self, builder: Any, network: Any, config: Any) -> None:
         profile = None

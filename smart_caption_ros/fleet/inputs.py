@@ -90,7 +90,7 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
     whole = f"{place}/{name}" if place else name
     if is_bag(path) and not (path.is_dir() and _holds_separate_bags(path)):
         yield Input(whole, path, is_bag=True)
-    elif not path.is_dir() or (path / LABELS).is_file() or _has_images(path):
+    elif not path.is_dir() or (path / LABELS).is_file() or any(map(is_image_file, path.iterdir())):
         yield Input(whole, path, is_bag=False)
     else:
         inner = whole if named else place
@@ -106,7 +106,3 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
 def _holds_separate_bags(folder: Path) -> bool:
     """Whether a folder with storage files is not one bag: without metadata, each file is a bag of its own."""
     return not (folder / "metadata.yaml").is_file() and len(storage_files(folder)) > 1
-
-
-def _has_images(folder: Path) -> bool:
-    return any(map(is_image_file, folder.iterdir()))

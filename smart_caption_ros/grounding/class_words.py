@@ -14,11 +14,6 @@ from smart_caption_ros.grounding.errors import CoverageError
 _OTHER, _NEVER = "other", "never"
 
 
-def class_words_path() -> Path:
-    """Return the path of the table that ships with the package."""
-    return Path(__file__).resolve().parent / "data" / "class_words.txt"
-
-
 @dataclass(frozen=True)
 class ClassWords:
     """A table of words and the classes that they name.
@@ -45,7 +40,7 @@ class ClassWords:
         Raises:
             CoverageError: the file cannot be read, or a line is malformed; one sentence.
         """
-        path = path or class_words_path()
+        path = path or Path(__file__).resolve().parent / "data" / "class_words.txt"
         lines = _read_lines(path, "words of the classes")
         meant: dict[str, set[str]] = {}
         classes: set[str] = set()

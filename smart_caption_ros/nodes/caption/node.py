@@ -134,7 +134,11 @@ class CaptionNode(LifecycleNode):
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._service_report = ServiceReport(
-            self, state=lambda: self._lifecycle, is_ready=self._has_started, problem=self._restart_reason
+            self,
+            state=lambda: self._lifecycle,
+            # Active, or it waits for its lifecycle manager.
+            is_ready=lambda: self._lifecycle == "active" or not self._values["autostart"],
+            problem=self._restart_reason,
         )
         # Steady time, so that a simulation that stands still does not stop the search for publishers.
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -270,10 +274,6 @@ class CaptionNode(LifecycleNode):
 
     def _end(self) -> None:
         self.exit_status = 0
-
-    def _has_started(self) -> bool:
-        """Return whether the node is active, or waits for its lifecycle manager."""
-        return self._lifecycle == "active" or not self._values["autostart"]
 
     def _restart_reason(self) -> str:
         """Return the problem that needs a restart of the process; empty if there is none."""
@@ -440,15 +440,12 @@ class CaptionNode(LifecycleNode):
             in_work_s=self._in_work_s(),
             lacks_clock=lacks_clock(self),
             model=model,
-            nodes_of_this_name=self._nodes_of_this_name(),
+            nodes_of_this_name=self.get_node_names_and_namespaces().count((self.get_name(), self.get_namespace())),
             memory_mb=resident_mb(),
             requests_answered=self._answered_requests,
             requests_refused=self._refused_requests,
         )
         return diagnostic_statuses(node, [self._camera_state(camera, model) for camera in self._cameras])
-
-    def _nodes_of_this_name(self) -> int:
-        return self.get_node_names_and_namespaces().count((self.get_name(), self.get_namespace()))
 
     def _camera_state(self, camera: Camera, model: Model | None) -> CameraState:
         return CameraState(
