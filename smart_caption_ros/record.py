@@ -167,7 +167,6 @@ class CaptionRecord:
             clock of the captioner; None where the image has no stamp.
         detection_wait_s: time from the finished caption to its detections; 0 without a wait.
         dropped: images that newer ones replaced since the caption before it.
-        pose: where the robot was at the stamp, if that is known.
         image: the image, if the receiver asked for images and got this one; not part of the JSON.
     """
 
@@ -201,11 +200,7 @@ class CaptionRecord:
         has_detector: bool = True,
         **fields: Any,
     ) -> "CaptionRecord":
-        """Make the record of a caption that the captioner gave, with the status that it earns.
-
-        Args:
-            has_detector: whether objects were looked for.
-        """
+        """Make the record of a caption that the captioner gave, with the status that it earns."""
         if grounding is None:
             reason, sentence = CoverageReason.DISABLED, "noun coverage is off"
         elif not has_detector:
@@ -426,7 +421,6 @@ class CaptionRecord:
 
 
 def _refusal(caption: Caption, trust: Trust) -> str:
-    """Return why a caption is refused; empty for one that is not."""
     minimum, calibrated = trust.min_calibrated_confidence, caption.calibrated_confidence
     if not caption.shows_detail:
         return "the image shows next to no detail: a covered lens, a blank wall or blur"

@@ -26,14 +26,7 @@ OUTPUT_SUFFIXES = tuple(_PLUGINS)
 
 @dataclass(frozen=True)
 class BagOptions:
-    """How a bag is captioned.
-
-    Attributes:
-        topics: image topics; empty for every camera.
-        every: every Nth image of each camera is captioned, from the first one on.
-        with_images: whether all images are copied beside the captions.
-        force: whether an output that exists is replaced.
-    """
+    """How a bag is captioned."""
 
     topics: tuple[str, ...] = ()
     every: int = 1
@@ -52,7 +45,6 @@ class BagReport:
         recording_s: time of the recording from the first selected image to the last one.
         work_s: time that captioning took, without loading the model.
         damage: one sentence about a bag that was cut off; empty for a whole one.
-        left_out: a sentence for each image topic that was left out.
     """
 
     output: Path

@@ -25,10 +25,8 @@ class ModelSettings:
     """What captions images; can be sent to other processes and machines.
 
     Attributes:
-        bundle: folder of the bundle; None for the default one.
         detector: ONNX detector, or none; None for the bundle's own.
         guide_strength: bias of the words of an object; None for the default.
-        threads: CPU threads of the engine; None leaves the number to the engine.
     """
 
     bundle: Path | None = None

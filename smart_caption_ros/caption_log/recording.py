@@ -34,7 +34,6 @@ class Recorder:
         unchanged: number of captions left out because they say the same as the last one written, or as one that was
             written less than :data:`QUIET_S` before; photographs are compared with the last one written alone.
         without_caption: number of images without a caption: nothing was found in them, or an error occurred.
-        dropped: number of images that newer ones replaced before they were captioned.
         problem: why the last one could not be written, or the log not be tidied; empty where it was.
         note: that the file of the log was deleted or moved while it was written; empty where it was not.
     """

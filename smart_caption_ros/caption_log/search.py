@@ -70,9 +70,6 @@ class Query:
         words: words that all have to occur, in any form; `"quoted words"` occur side by side, `cup*` begins a word.
             Empty for any caption.
         since_ns: earliest time, nanoseconds since 1970; None for no bound.
-        camera: name of the camera; empty for any.
-        robot: name of the robot; empty for any.
-        near: where the robot was; None for anywhere.
         min_calibrated_confidence: lowest calibrated confidence, 0 to 1; above 0 no caption that has none is found.
         order: "newest", or "best": of the newest :data:`BEST_OF` that match, by SQLite's bm25(), to which words side by
             side contribute as a phrase.
@@ -346,7 +343,6 @@ class LogReader:
 
 
 def _places(values: Sequence[object]) -> str:
-    """Return the places of so many values in a statement."""
     return ", ".join("?" * len(values))
 
 
@@ -372,6 +368,5 @@ def _highlights(row: LogRow, words: SearchWords, marked: tuple[str, str] | None)
 
 
 def _is_marked(noun: str, text: str, is_marked: Sequence[bool]) -> bool:
-    """Return whether any character of a noun is marked in a text."""
     place = re.search(rf"\b{re.escape(noun)}\b", text)
     return place is not None and any(is_marked[place.start() : place.end()])

@@ -204,7 +204,6 @@ def _open(path: str | os.PathLike[str] | None) -> "_Reader":
 
 
 def _read_vision(read: "_Reader") -> dict[str, Any]:
-    """Read the fields of :class:`VisionBundle`."""
     names = read.value("class_names", list, "a list of names", lambda v: all(isinstance(n, str) for n in v))
     return {
         "path": read.folder,

@@ -138,7 +138,6 @@ class Captioner:
         Args:
             graph: file of the captioner graph in the bundle; None takes the form that the engine prefers.
             detector: detects objects; None takes the detector of the bundle, if there is one.
-            detects: False switches object detection off.
             minimum_score: lowest score of an object of the bundle's detector; None takes that of the manifest.
 
         Raises:
@@ -421,7 +420,6 @@ def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
 def _detector_of(
     bundle: Bundle, engine: Engine, vision: Vision, minimum_score: float | None
 ) -> Detector | VisionDetector | None:
-    """Load the detector of a bundle; None where it has none."""
     facts = bundle.detector
     if facts is None:
         return None

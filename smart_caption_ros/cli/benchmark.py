@@ -79,7 +79,6 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
 
 
 def _images(source: str | None, count: int) -> "list[NDArray[np.uint8]]":
-    """Read the first frames of a source, or generate frames where there is none."""
     if source is None:
         from smart_caption_ros.measuring.agreement import golden_frames
 

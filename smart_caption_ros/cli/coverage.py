@@ -237,7 +237,6 @@ def _benchmark_labelled(frames: GroundTruth, options: LabelledOptions) -> None:
 def _benchmark(
     frames: GroundTruth, options: BenchmarkOptions, objects: str = _GROUND_TRUTH, class_names: Sequence[str] = ()
 ) -> None:
-    """Score captions, write the files and print the tables."""
     from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.evaluation import coverage_benchmark
     from smart_caption_ros.evaluation.comparison import CoverageComparison

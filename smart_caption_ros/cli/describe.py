@@ -118,7 +118,6 @@ def describe(
 
 
 def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
-    """Print the captions of the frames of all sources."""
     from smart_caption_ros.bags.message_captioner import load_coverage
     from smart_caption_ros.sources import FrameSource, captioned_frames
 
@@ -265,7 +264,6 @@ def _evidence(caption: Caption, grounding: Grounding) -> str:
 
 
 def _with_progress(frames: Iterator[CaptionedFrame], total: int | None) -> Iterator[CaptionedFrame]:
-    """Iterate with a progress bar on stderr after a second, where that is a terminal."""
     from tqdm import tqdm
 
     with progress_bar(total) as bar:

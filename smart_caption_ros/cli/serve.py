@@ -97,7 +97,6 @@ def _tls(options: ServeOptions) -> "TlsFiles | None":
 
 
 def _address_sentence(server: "PageServer", token: str | None) -> str:
-    """Return the sentence with the address to open."""
     address = server.url + (f"?token={token}" if token else "")
     elsewhere = ""
     if server.host in ("0.0.0.0", "::"):

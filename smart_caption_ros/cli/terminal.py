@@ -174,7 +174,7 @@ def progress_bar(total: int | None = None, unit: str = "frame", delay_s: float =
     from tqdm import tqdm
 
     # tqdm has `delay` since 4.58; Ubuntu 22.04 has 4.57.
-    delay = {"delay": delay_s} if "delay" in inspect.signature(tqdm.__init__).parameters else {}
+    delay: dict[str, Any] = {"delay": delay_s} if "delay" in inspect.signature(tqdm.__init__).parameters else {}
     return tqdm(total=total, unit=unit, leave=False, disable=not sys.stderr.isatty(), **delay)
 
 

@@ -81,7 +81,6 @@ def load_with(
     Args:
         name: one of :data:`ENGINE_NAMES`; ``auto`` selects the fastest engine with which ``load`` succeeds; TensorRT
             only with engines that `smart-caption bundle build` has built for these graphs on this device.
-        threads: CPU threads; None leaves the choice to the engine.
         load: raises EngineError if the engine does not meet the needs of the caller.
         spinning: whether CPU threads without work poll for it during a run, which is faster and takes CPU time from
             other processes.

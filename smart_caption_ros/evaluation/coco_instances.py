@@ -90,7 +90,6 @@ def _id(value: Any) -> int | str | None:
 
 
 def _read_instances(path: Path, issues: DatasetIssues) -> dict[int | str, _Image]:
-    """Read the images by id, in order."""
     content = read_json(path)
     parts = [content.get(key) if isinstance(content, dict) else None for key in ("images", "annotations", "categories")]
     if not all(isinstance(part, list) for part in parts):

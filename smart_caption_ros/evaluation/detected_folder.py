@@ -52,7 +52,6 @@ class DetectedFolder(GroundTruth):
                 yield frame
 
     def _frame(self, index: int) -> GroundTruthFrame | None:
-        """Read a photograph and detect its objects; None if it cannot be read."""
         path = self._paths[index]
         try:
             image_bgr = read_image(path)

@@ -29,8 +29,6 @@ _TEMPLATE = Path(__file__).resolve().parent / "templates" / "coverage_page.html"
 
 @dataclass(frozen=True)
 class _Scaled:
-    """An object in a picture that was made smaller."""
-
     class_name: str
     box_xyxy: tuple[float, ...]
 

@@ -99,7 +99,6 @@ class DetectedFrames(GroundTruth):
 
 
 def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
-    """Find the files by sequence."""
     if path.is_dir():
         candidates = sorted(file for file in path.iterdir() if file.suffix == ".json")
     elif path.is_file():

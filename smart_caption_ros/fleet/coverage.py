@@ -51,7 +51,6 @@ def caption_ahead(
     """Make the captions that are not in the cache yet.
 
     Args:
-        retries: how many more attempts a shard has that failed.
         progress: called with the number of images of each shard that ended.
 
     Returns:

@@ -29,7 +29,6 @@ class RayWorkers:
     Args:
         address: `local` starts a cluster on this machine and ends it again; `auto`, `HOST:PORT` or `ray://HOST:PORT`
             connects to one.
-        jobs: number of CPUs of a local cluster; None for all of this machine.
 
     Raises:
         SourceError: the address is malformed, nothing answers there, or Ray is not installed; one sentence.

@@ -40,7 +40,6 @@ class Attempt:
 
     Attributes:
         value: what the work returned; None after an error.
-        error: one sentence; empty where there was none.
         is_final: whether another attempt would come to the same.
     """
 

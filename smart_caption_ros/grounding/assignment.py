@@ -119,8 +119,6 @@ def evaluate(
         counted_nouns: the N nouns that take part in the assignment.
         classes: the K classes that take part: index in the given list, and name.
         similarities: (K, N), in [0, 1].
-        unknown_nouns: which of the N have no word vector.
-        unknown_classes: which of the K have none.
     """
     names = [name for _, name in classes]
     profits = np.where(similarities >= options.minimum_similarity, similarities, 0)
@@ -171,7 +169,6 @@ def named_class(
     Of several classes that the noun may name, it names the one that coverage assigned it to, else the most similar one.
 
     Args:
-        classes: names of K classes.
         similarities: (K,) of the noun to each class, in [0, 1].
         assigned: index of the class that coverage assigned the noun to, if any.
         support_similarity: the smallest similarity with which a noun names a class that the table does not decide.

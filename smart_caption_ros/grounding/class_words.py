@@ -34,9 +34,6 @@ class ClassWords:
     def load(cls, path: Path | None = None) -> "ClassWords":
         """Read a table. Each line has a class, `other` or `never`, then a colon and words.
 
-        Args:
-            path: the file; None selects the one that ships with the package.
-
         Raises:
             CoverageError: the file cannot be read, or a line is malformed; one sentence.
         """

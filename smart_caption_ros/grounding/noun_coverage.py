@@ -50,9 +50,7 @@ class NounCoverage:
         """Load the tagger, the word vectors and the synonyms.
 
         Args:
-            synonyms: a list as published with CHAIR, for ``options.synonyms``.
             class_list: names of the classes that captions may name, see :meth:`NounFinder.load`; COCO's by default.
-            options: how to score; the SMArT paper's measure by default.
 
         Raises:
             CoverageError: something is missing or malformed; one sentence.

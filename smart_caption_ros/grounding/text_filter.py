@@ -23,7 +23,6 @@ class TextFilter:
         """Return whether a text has another meaning than the last one that was new.
 
         Args:
-            lemmas: its nouns in their dictionary forms; empty where they are unknown.
             time_s: when it was said, by any clock; matters with a quiet time.
         """
         meaning = frozenset(lemmas) or frozenset(text.split())

@@ -171,7 +171,6 @@ def _orientation_of(image: Image.Image) -> int:
 
 
 def _is_turned(raw: bytes) -> bool:
-    """Whether the pixels of an encoded image are stored turned or mirrored."""
     with suppress(OSError, SyntaxError, ValueError), Image.open(io.BytesIO(raw)) as image:
         return _orientation_of(image) != 1
     return False
@@ -208,7 +207,6 @@ def _check_pixels(raw: bytes, max_pixels: int) -> None:
 
 
 def _tiff_tags(raw: bytes) -> TiffImagePlugin.ImageFileDirectory_v2:
-    """Read the tags of the first image of a TIFF file."""
     tags = TiffImagePlugin.ImageFileDirectory_v2(raw[:8])
     stream = io.BytesIO(raw)
     stream.seek(tags.next)

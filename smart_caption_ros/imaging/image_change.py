@@ -29,10 +29,7 @@ def change_between(before: NDArray[np.float32], after: NDArray[np.float32]) -> f
     """Return the mean absolute difference of the grey levels in the tile that differs most, 0 to 255.
 
     The mean of a whole image would hide an object that fills a small part of it. There are 8 x 6 tiles.
-
-    Args:
-        before: thumbnail of the earlier image, float32 (48, 64).
-        after: thumbnail of the later image, float32 (48, 64).
+    Thumbnails are float32 (48, 64).
     """
     tiles = np.abs(after - before).reshape(_HEIGHT // _TILE, _TILE, _WIDTH // _TILE, _TILE)
     return float(tiles.mean(axis=(1, 3)).max())

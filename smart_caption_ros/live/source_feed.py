@@ -53,7 +53,6 @@ class _SourceCamera:
 
     @property
     def is_done(self) -> bool:
-        """Whether the source has ended and its last frame was taken."""
         return bool(self.ending) and self.mailbox.is_empty
 
 
@@ -115,7 +114,6 @@ class SourceFeed(CaptionFeed):
             thread.join(max(0.0, end_s - time.monotonic()))
 
     def _read(self, camera: _SourceCamera) -> None:
-        """Read a source until its end or the feed's."""
         text = f"{camera.source.spec} has ended"
         try:
             self._read_passes(camera)

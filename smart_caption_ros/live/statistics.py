@@ -33,13 +33,10 @@ class CameraSummary:
     Attributes:
         source: full name of the topic, or the source as the user named it.
         is_online: whether captions can come: the topic has a publisher, the source has not ended.
-        captions: captions received, of any status.
-        by_status: the same by status; statuses that did not occur are missing.
         dropped: images that newer ones replaced before they were captioned.
         lost: captions that the consumer of the feed took too late.
         rate_hz: captions a second in the last :data:`WINDOW_S` seconds.
         age_p50_s: median age of those captions, see :attr:`CaptionRecord.age_s`; None without any.
-        age_p95_s: their 95th percentile.
         last_received_monotonic_s: when the last one was received, by :func:`time.monotonic`; None before the first.
         is_responding: False if its node has sent diagnostics and then none, see :data:`DIAGNOSTICS_TIMEOUT_S`.
     """

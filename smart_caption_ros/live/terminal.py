@@ -259,12 +259,10 @@ def _figures(live: CaptionRecord) -> Text:
 
 
 def _clock_time(item: FeedItem) -> str:
-    """Return the local time of day at which a caption was received."""
     return datetime.fromtimestamp(item.received_s).strftime("%H:%M:%S")
 
 
 def _milliseconds(seconds: float) -> str:
-    """Return a duration in milliseconds, above ten seconds in seconds, above two hours in hours."""
     if seconds < 10:
         return f"{1000 * seconds:.0f} ms"
     return f"{seconds:.0f} s" if seconds < 7200 else f"{seconds / 3600:.0f} h"

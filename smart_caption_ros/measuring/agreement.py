@@ -31,9 +31,7 @@ class EngineAgreement:
     """Comparison of an engine and a form of the captioner with the reference.
 
     Attributes:
-        runs: what ran the graphs, and how.
         agrees: whether all differences are within the tolerance.
-        same_captions: number of captions with the same words.
         largest_log_probability_difference: over the words of the captions with the same words; natural logarithm.
         largest_token_difference: of the visual tokens, relative to the largest one.
         tolerance: maximum difference of log probabilities; visual tokens may differ by ten times as much.
@@ -90,8 +88,6 @@ def compare_engines(
 
 
 class _Reference:
-    """Outputs of the reference for the golden frames."""
-
     def __init__(self, captioner: Captioner, frames: int) -> None:
         self._bundle = captioner.bundle
         self._frames = golden_frames(frames)

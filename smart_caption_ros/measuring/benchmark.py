@@ -32,11 +32,10 @@ print(*(int(status.get(name, "0 kB").split()[0]) for name in ("VmRSS", "VmHWM"))
 def measure(
     captioner: Captioner, frames: Sequence[np.ndarray], rounds: int, on_frame: Callable[[], object] = lambda: None
 ) -> dict[str, Any]:
-    """Caption frames one after the other and measure the time per frame, by parts.
+    """Caption frames one after the other, and after a warm-up measure the time per frame, by parts.
 
     Args:
         frames: uint8 (H, W, 3) BGR each.
-        rounds: number of times that each frame is captioned, after one warm-up.
 
     Returns:
         ``frames``, ``milliseconds`` (a :func:`spread` per part), ``frames_per_second`` and ``mean_steps``.

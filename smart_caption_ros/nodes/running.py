@@ -71,8 +71,7 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
     """Run a node until it sets its exit status, or until SIGINT or SIGTERM.
 
     Args:
-        make_node: creates the node after rclpy is initialised; raises ValueError for invalid parameters.
-        args: command line with ROS arguments; None takes that of the process.
+        make_node: raises ValueError for invalid parameters.
 
     Returns:
         The exit status: 0 after a signal, the node's own if it set one, 1 if the node could not be created, 2 after
@@ -95,7 +94,6 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
 
 
 def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> int:
-    """Run a node with a command line that has only ROS arguments."""
     logging.basicConfig(level=logging.WARNING, format=f"{name}: %(message)s")
     keep_freed_memory()
     _choose_fast_dds_profile()

@@ -123,7 +123,6 @@ class _Gate:
         await (answer or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return the answer to a request that does not reach the application."""
         if not self._access.allows_host(request.headers.get("host", "")):
             return PlainTextResponse("This server has another name: see --allow-host.\n", 403)
         if self._access.token is None:

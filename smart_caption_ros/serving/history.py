@@ -18,7 +18,6 @@ class Moment:
     """A caption that was shown, and its frame.
 
     Attributes:
-        live: the caption, without its image.
         picture: JPEG of the frame; None where there is none, or no browser was connected.
     """
 

@@ -227,7 +227,6 @@ class Hub:
                 logger.debug("the server has stopped")
 
     def _deliver(self, inbox: Mailbox[CaptionRecord]) -> None:
-        """Pass the newest caption of a camera to all browsers."""
         if (delivery := inbox.take()) is None:
             return
         live, _ = delivery
@@ -264,7 +263,6 @@ def _key(camera: str) -> str:
 
 
 def _encode(live: CaptionRecord) -> bytes | None:
-    """Encode a frame as JPEG; None where it cannot be decoded."""
     assert live.image is not None
     try:
         if max(live.caption.image_size) <= MAX_PICTURE_PX:

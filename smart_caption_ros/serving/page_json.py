@@ -43,7 +43,6 @@ def status_json(
 
     Args:
         notes: for each camera a sentence about it, if there is one.
-        forgotten: number of cameras that were dropped, because there were too many.
     """
     return {
         "waiting_for": "; ".join(waiting_for),

@@ -248,7 +248,6 @@ class _Mask:
 
     @cached_property
     def size(self) -> tuple[int, int] | None:
-        """Width and height; None if there is no greyscale image."""
         if self._path is None or self.is_missing:
             return None
         try:

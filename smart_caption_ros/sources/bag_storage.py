@@ -31,7 +31,6 @@ class BagTopic:
     """The messages of one type on a topic of a bag, of all its publishers and files.
 
     Attributes:
-        count: number of messages that can be read.
         qos: quality of service that the publishers offered, as rosbags gives it.
     """
 
@@ -139,7 +138,6 @@ class BagStorage:
         return readers, damage
 
     def _metadata(self) -> Mapping[str, Any]:
-        """Read metadata.yaml; empty where there is none that can be read."""
         try:
             content = yaml.safe_load((self._storage / "metadata.yaml").read_text(encoding="utf-8"))
             return dict(content["rosbag2_bagfile_information"])

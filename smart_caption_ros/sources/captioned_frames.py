@@ -64,7 +64,6 @@ def describe(
 
     Args:
         captioner: None is enough where no source could be opened.
-        sources: from :func:`open_all`.
         coverage: matches the nouns of each caption with its objects; None leaves that out.
     """
     for source in sources:

@@ -123,7 +123,6 @@ class FrameSource(ABC):
     def _read(
         self, path: Path, name: str, index: int, objects: tuple[GroundTruthObject, ...] | None = None
     ) -> Iterator[Frame]:
-        """Yield the image in a file; skip it if it cannot be read."""
         try:
             image_bgr = read_image(path)
         except ImageError as error:

@@ -89,7 +89,6 @@ def _draw_objects(
 
 
 def _score(item: DrawnObject) -> float | None:
-    """Return the score of a detected object; None for a labelled one."""
     return getattr(item, "score", None)
 
 

@@ -27,7 +27,6 @@ class ContactSheet:
 
         Args:
             limit: largest number of pictures on the sheet; of more pictures, at least half as many are selected.
-            columns: pictures in a row, as for :func:`contact_sheet`.
         """
         self._limit = limit
         self._columns = columns
@@ -42,7 +41,6 @@ class ContactSheet:
 
         Args:
             index: position of the picture among all pictures, from 0; it orders the sheet.
-            image_bgr: uint8 (H, W, 3) BGR.
         """
         if index % self._step:
             return

@@ -118,7 +118,6 @@ class CameraNode(Node):
                 return
 
     def _needs_listener(self, wanted: int) -> bool:
-        """Return whether the detections still need a subscriber before the first image."""
         return bool(wanted) and self._detections is not None and not self._detections.get_subscription_count()
 
     def _wait_for_delivery(self) -> None:

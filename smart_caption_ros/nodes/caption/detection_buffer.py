@@ -20,7 +20,6 @@ class Detections:
     """The objects that a detector found in one image.
 
     Attributes:
-        stamp_ns: stamp of the image in nanoseconds.
         frame_id: coordinate frame of the image; empty where the detector does not set it.
     """
 
@@ -34,7 +33,6 @@ class FoundDetections:
     """The detections of one image, or the reason why it has none.
 
     Attributes:
-        objects: the objects; None where no detections belong to the image.
         distance_s: time between the image and these detections, seconds.
         missing_reason: why no detections belong to the image; empty where some do.
         are_late: whether those of the image may still be on their way.
@@ -147,7 +145,6 @@ class ExpectedDetections:
     """The detections of one image, which may still be on their way.
 
     Attributes:
-        stamp_ns: stamp of the image in nanoseconds; 0 for one without a stamp.
         slop_s: maximum time between the image and detections with another stamp.
         until_s: time.monotonic() until which they are waited for; 0 where they are not.
         are_expected: whether a detector publishes for this camera, or has published.

@@ -155,7 +155,6 @@ class DetectionInput:
         self._subscription = self._label_subscription = None
 
     def _published_types(self) -> set[str]:
-        """Return the types that are published on the topic, without the part "/msg"."""
         publishers = self._node.get_publishers_info_by_topic(self._name)
         return {publisher.topic_type.replace("/msg/", "/") for publisher in publishers}
 

@@ -35,7 +35,6 @@ class NodeState:
         failure: why the last configuration failed; empty where it did not.
         in_work_s: how long the image in progress has been in work; 0 where there is none.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
-        nodes_of_this_name: number of nodes with the name and namespace of this one, itself among them.
         memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
         requests_refused: number of requests for a caption that were refused because too many waited.
     """
@@ -58,8 +57,6 @@ class CameraState:
     """State of one camera of the caption node.
 
     Attributes:
-        is_resting: whether it is unsubscribed because nobody subscribes to its captions.
-        image_topics: the topic or topics on which an image may arrive.
         image_problem: why images cannot arrive there; empty where no reason is known.
         detection_problem: why detections cannot be used; empty where no reason is known.
         objects_from: the detector or the detections topic; empty while unconfigured.

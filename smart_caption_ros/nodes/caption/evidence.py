@@ -28,10 +28,8 @@ class Evidence:
     """A caption with its objects and their grounding.
 
     Attributes:
-        origin: where the objects come from.
         grounding: nouns and coverage; None where coverage is off or failed.
         missing_reason: why no detections of the topic belong to the image; empty where some do, or where it is unused.
-        coverage_error: why coverage failed; empty where it did not.
         detections_late: whether the detections of the image may still be on their way.
     """
 

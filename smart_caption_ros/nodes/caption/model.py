@@ -30,10 +30,8 @@ class Model:
 
     Attributes:
         coverage: noun coverage; None where it is off or could not be loaded.
-        coverage_problem: why coverage could not be loaded; empty where it could, or is off.
         detection_classes: names of the numeric class ids on the detections topic, by id; empty where none are given.
-        uses_topic: whether objects are taken from the detections topic.
-        guided_by_topic: whether those objects guide the words of captions.
+        guided_by_topic: whether the objects of the detections topic guide the words of captions.
         coverage_lock: held while coverage is used, which is not thread-safe.
     """
 

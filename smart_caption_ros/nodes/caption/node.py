@@ -425,7 +425,6 @@ class CaptionNode(LifecycleNode):
                 camera.discard_waiting()
 
     def _follow_publishers(self) -> None:
-        """Subscribe to the topics and types that are published now."""
         with self._inputs_lock:
             if self._is_receiving:
                 self._open_inputs()

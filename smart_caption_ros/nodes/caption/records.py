@@ -20,7 +20,6 @@ class ReceivedImage:
     Attributes:
         stamp_ns: its stamp in nanoseconds; 0 for an image without a stamp.
         at_s: time of its arrival, time.monotonic().
-        publisher: publisher of the captions of its camera; None for an image of no camera.
         detections: its detections on the topic of its camera; None where the topic is unused.
         dropped: images of its camera that it and those before it have replaced since the last caption.
     """

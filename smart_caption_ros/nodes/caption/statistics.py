@@ -146,11 +146,7 @@ class Statistics:
             self._recent_detections.add(self._clock(), replaces)
 
     def count_evidence(self, evidence: Evidence, *, detections_expected: bool) -> None:
-        """Count the evidence of a caption.
-
-        Args:
-            detections_expected: whether missing detections are reported.
-        """
+        """Count the evidence of a caption."""
         if not detections_expected:
             evidence = replace(evidence, missing_reason="")
         with self._lock:

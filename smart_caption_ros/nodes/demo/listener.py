@@ -82,7 +82,6 @@ class DemoListener:
 
     @property
     def _expected(self) -> int:
-        """Number of frames that were published or are planned."""
         return max(self._plan.known_frames, len(self._indices))
 
     def problems(self) -> list[str]:

@@ -36,9 +36,7 @@ class DemoPlan:
     """The frames to publish. Their names are known beforehand, except for a live camera.
 
     Attributes:
-        names: name of each frame; None for a live camera.
         addresses: where each frame comes from; empty for a live camera.
-        notes: sentences for the terminal about frames that are left out.
     """
 
     description: str
@@ -66,7 +64,6 @@ def plan_demo(spec: str, max_frames: int, every: int | None, on_frame: Callable[
 
     Args:
         every: every Nth frame; None takes all, and of sequences as many as span all of them in 16 frames or fewer.
-        on_frame: called after each frame is read; may raise to stop.
 
     Raises:
         SourceError: the source cannot be opened or read.

@@ -313,7 +313,6 @@ def camera_name(topic: str, camera: str) -> str:
     camera without a name is on /left/caption.
 
     Args:
-        topic: full name of the topic of the captions.
         camera: :attr:`Caption.camera` of its messages.
     """
     parts = [part for part in topic.split("/") if part]

@@ -70,7 +70,6 @@ def standalone_feed(
 
 
 def _spin(executor: SingleThreadedExecutor, node: Node, feed: RosCaptionFeed, ended: threading.Event) -> None:
-    """Serve the node until the end, and destroy it."""
     try:
         while not ended.is_set():
             with contextlib.suppress(InvalidHandle):  # an event of a subscription that was destroyed meanwhile
