@@ -1,27 +1,98 @@
-"""What the benchmarks of the caption node share: a node that receives captions, and arguments of node processes."""
+"""What the benchmarks of the caption node share: its settings, and nodes that observe other processes."""
 
+import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
+import rclpy
+import typer
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.time import Time
 from smart_caption_ros.msg import Caption
 
-from benchmarks.own_context import NodeInOwnContext
 from smart_caption_ros.nodes.demo.processes import NodeProcess
 
 START_TIMEOUT_S = 120.0
 NODE, CAMERA_NODE = "smart_caption_ros.nodes.caption_command", "smart_caption_ros.nodes.camera_command"
+_T = TypeVar("_T", bound="NodeInOwnContext")
 
 
 class NoCaptionError(Exception):
     """The nodes did not publish captions in time; the message has the end of their logs."""
 
 
+@dataclass(frozen=True)
+class NodeSettings:
+    """What the caption node runs."""
+
+    bundle: Path | None
+    """None: the bundle that ships."""
+    engine: str
+    threads: int
+    module: str = NODE
+    """Of its process; a test gives another one."""
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Its parameters."""
+        return {"engine": self.engine, "threads": self.threads, **({"bundle": self.bundle} if self.bundle else {})}
+
+
 def parameter_arguments(values: Mapping[str, object]) -> list[str]:
     """Return parameters as arguments of a node process."""
     return [argument for name, value in values.items() for argument in ("-p", f"{name}:={value}")]
+
+
+def parsed_size(size: str) -> tuple[int, int]:
+    """Parse width and height of the option ``--size``, such as ``1920x1080``.
+
+    Raises:
+        typer.BadParameter: it is something else.
+    """
+    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
+    if match is None:
+        raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
+    return int(match[1]), int(match[2])
+
+
+class NodeInOwnContext:
+    """A node in a context of its own, whose callbacks run only while a method spins its executor."""
+
+    node_name: ClassVar[str] = "benchmark"
+
+    def __init__(self, context: Context) -> None:
+        self.node = Node(self.node_name, context=context)
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self.node)
+
+    @classmethod
+    @contextmanager
+    def opened(cls: type[_T], *arguments: Any) -> Iterator[_T]:
+        """Create the object for the length of the block.
+        ``arguments``: those of the constructor after the context.
+        """
+        context = Context()
+        rclpy.init(context=context)
+        opened = cls(context, *arguments)
+        try:
+            yield opened
+        finally:
+            opened._executor.shutdown()
+            opened.node.destroy_node()
+            context.try_shutdown()
+
+    def spin(self, seconds: float) -> None:
+        """Receive messages for a while."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            self._executor.spin_once(timeout_sec=min(left_s, 0.1))
 
 
 class CaptionListener(NodeInOwnContext):
@@ -46,12 +117,6 @@ class CaptionListener(NodeInOwnContext):
                 logs = "\n".join(process.log_tail() for process in processes)
                 raise NoCaptionError(f"no caption on {min(self._silent)} after {START_TIMEOUT_S:g} s\n{logs}")
             self._executor.spin_once(timeout_sec=0.1)
-
-    def spin(self, seconds: float) -> None:
-        """Listen for a while."""
-        end_s = time.monotonic() + seconds
-        while (left_s := end_s - time.monotonic()) > 0:
-            self._executor.spin_once(timeout_sec=min(left_s, 0.1))
 
     def _on_caption(self, topic: str, caption: Caption) -> None:
         now = self.node.get_clock().now()

@@ -3,7 +3,8 @@
 import json
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -15,19 +16,22 @@ PACKAGES = ("smart_caption_ros", "numpy", "onnxruntime", "opencv-python-headless
 
 def describe_environment(seed: int) -> dict[str, object]:
     """Collect date, hardware, versions and seed for the JSON of a benchmark."""
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
     return {
         "date": time.strftime("%Y-%m-%d"),
         "seed": seed,
         "hardware": hardware(),
         "python": platform.python_version(),
-        "versions": versions,
+        "versions": versions_of(PACKAGES),
     }
+
+
+def versions_of(packages: Iterable[str], missing: str = "not installed") -> dict[str, str]:
+    """Return the versions of packages of PyPI; ``missing`` for those that are not."""
+    versions = dict.fromkeys(packages, missing)
+    for package in versions:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return versions
 
 
 def report(result: Mapping[str, object], path: Path | None) -> None:

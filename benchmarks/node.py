@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -29,7 +29,13 @@ import typer
 from rclpy.time import Time
 from smart_caption_ros.msg import Caption
 
-from benchmarks.caption_listener import CAMERA_NODE, NODE, CaptionListener, NoCaptionError, parameter_arguments
+from benchmarks.caption_listener import (
+    CAMERA_NODE,
+    CaptionListener,
+    NoCaptionError,
+    NodeSettings,
+    parameter_arguments,
+)
 from benchmarks.environment import describe_environment, report
 from benchmarks.process_use import cpu_s
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
@@ -45,18 +51,6 @@ QUICK_SECONDS = 3.0
 PLAIN_NODE = "benchmarks.plain_caption_node"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What all measurements have in common."""
-
-    bundle: Path | None
-    """None: the bundle that ships."""
-    engine: str
-    threads: int
-    seconds: float
-    """Duration of a measurement."""
-
-
 def node(
     bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
     engine: Annotated[str, typer.Option(help="Engine that runs the bundle.")] = "onnxruntime-cpu",
@@ -69,7 +63,7 @@ def node(
 
     Needs ROS 2 and the built messages.
     """
-    settings = Settings(bundle, engine, threads, QUICK_SECONDS if quick else seconds)
+    settings, seconds = NodeSettings(bundle, engine, threads), QUICK_SECONDS if quick else seconds
     captioner = guide_words(Captioner.from_bundle(bundle, engine, threads))
     rates_hz = RATES_HZ[:1] if quick else RATES_HZ
     result: dict[str, Any] = {
@@ -77,8 +71,8 @@ def node(
         "model": captioner.model,
         "engine": captioner.engine,
         "threads": threads,
-        "seconds": settings.seconds,
-        "runs": [run for size in SIZES for run in measure_size(captioner, size, rates_hz, settings)],
+        "seconds": seconds,
+        "runs": [run for size in SIZES for run in measure_size(captioner, size, rates_hz, settings, seconds)],
     }
     report(result, json_file)
 
@@ -88,15 +82,14 @@ def main() -> int:
 
 
 def measure_size(
-    captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], settings: Settings
+    captioner: Captioner, size: tuple[int, int], rates_hz: tuple[float, ...], settings: NodeSettings, seconds: float
 ) -> list[dict[str, Any]]:
     """Measure both nodes at every rate, and before and after them the captioner alone on the same frames at that rate.
 
     Args:
         captioner: the captioner to call directly.
         size: width and height of the frames in pixels.
-        rates_hz: rates to measure at.
-        settings: of the nodes.
+        seconds: duration of a measurement.
 
     Raises:
         NoCaptionError: the nodes published no caption in time.
@@ -110,8 +103,8 @@ def measure_size(
         with tempfile.TemporaryDirectory(prefix="smart_caption_benchmark_") as folder:
             for number, frame in enumerate(frames):
                 cv2.imwrite(str(Path(folder) / f"{number}.png"), frame)
-            node = measure_node(Path(folder), rate_hz, settings)
-            plain_node = measure_plain_node(Path(folder), rate_hz, settings)
+            node = measure_node(Path(folder), rate_hz, settings, seconds)
+            plain_node = measure_plain_node(Path(folder), rate_hz, settings, seconds)
         calls += call_directly(captioner, frames, rate_hz, settings.seconds / 2)
         direct: dict[str, Any] = {
             "calls": len(calls),
@@ -154,18 +147,14 @@ def call_directly(
     return calls
 
 
-def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
+def measure_node(folder: Path, rate_hz: float, settings: NodeSettings, seconds: float) -> dict[str, Any]:
     """Run camera node and caption node as processes for a while and measure the captions that arrive.
-
-    Args:
-        folder: images that the camera node publishes; the logs of the nodes are written into it.
-        rate_hz: rate of the camera node.
-        settings: of the caption node.
+    ``folder``: images that the camera node publishes; the logs of the nodes are written into it.
 
     Raises:
         NoCaptionError: the nodes published no caption in time.
     """
-    observed = _observe(NODE, {"max_age_s": 0.0}, folder, rate_hz, settings)
+    observed = _observe(settings, {"max_age_s": 0.0}, folder, rate_hz, seconds)
     timings = [caption.timing for caption, _ in observed.arrived]
     return {
         **_figures(observed, rate_hz),
@@ -177,9 +166,9 @@ def measure_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, 
     }
 
 
-def measure_plain_node(folder: Path, rate_hz: float, settings: Settings) -> dict[str, Any]:
+def measure_plain_node(folder: Path, rate_hz: float, settings: NodeSettings, seconds: float) -> dict[str, Any]:
     """Measure the node of `plain_caption_node.py` in the place of the caption node; see :func:`measure_node`."""
-    return _figures(_observe(PLAIN_NODE, {}, folder, rate_hz, settings), rate_hz)
+    return _figures(_observe(replace(settings, module=PLAIN_NODE), {}, folder, rate_hz, seconds), rate_hz)
 
 
 @dataclass(frozen=True)
@@ -192,7 +181,7 @@ class _Observed:
 
 
 def _observe(
-    module: str, parameters: Mapping[str, object], folder: Path, rate_hz: float, settings: Settings
+    settings: NodeSettings, parameters: Mapping[str, object], folder: Path, rate_hz: float, seconds: float
 ) -> _Observed:
     """Run a camera node and another node, and receive the captions.
 
@@ -202,26 +191,24 @@ def _observe(
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
         listener = stack.enter_context(CaptionListener.opened(["/robot/caption"]))
-        given = {"engine": settings.engine, "threads": settings.threads, **parameters}
-        if settings.bundle:
-            given["bundle"] = settings.bundle
+        given = {**settings.parameters, **parameters}
         camera = {"source": folder, "rate_hz": rate_hz, "qos_overrides./image.publisher.reliability": "reliable"}
         caption_node, camera_node = (
             stack.enter_context(NodeProcess(process, parameter_arguments(values), folder / f"{process}.log"))
-            for process, values in ((module, given), (CAMERA_NODE, camera))
+            for process, values in ((settings.module, given), (CAMERA_NODE, camera))
         )
         listener.wait_for_all((caption_node, camera_node))
         listener.spin(WARM_UP_S)
         listener.arrived.clear()
         started_s, cpu_before_s = time.monotonic(), cpu_s(caption_node.pid)
-        listener.spin(settings.seconds)
+        listener.spin(seconds)
         observed = _Observed(
             list(listener.arrived),
             time.monotonic() - started_s,
             cpu_s(caption_node.pid) - cpu_before_s,
         )
     if not observed.arrived:
-        raise NoCaptionError(f"no caption in {settings.seconds:g} s at {rate_hz:g} Hz")
+        raise NoCaptionError(f"no caption in {seconds:g} s at {rate_hz:g} Hz")
     return observed
 
 
@@ -240,12 +227,7 @@ def _figures(observed: _Observed, rate_hz: float) -> dict[str, Any]:
 
 
 def images_between(stamps_s: Sequence[float], rate_hz: float) -> int:
-    """Return how many images of a camera were published between those with the given stamps.
-
-    Args:
-        stamps_s: stamps of images in ascending order.
-        rate_hz: rate of the camera.
-    """
+    """Return how many images of a camera were published between those with stamps in ascending order."""
     return sum(max(0, round((later - earlier) * rate_hz) - 1) for earlier, later in pairwise(stamps_s))
 
 

@@ -7,7 +7,6 @@ processes over DDS, in rounds one after the other. Needs ROS 2 and the built mes
 """
 
 import itertools
-import re
 import sys
 import tempfile
 import time
@@ -22,7 +21,15 @@ import numpy as np
 import typer
 from smart_caption_ros.msg import Caption
 
-from benchmarks.caption_listener import CAMERA_NODE, NODE, CaptionListener, NoCaptionError, parameter_arguments
+from benchmarks.caption_listener import (
+    CAMERA_NODE,
+    NODE,
+    CaptionListener,
+    NoCaptionError,
+    NodeSettings,
+    parameter_arguments,
+    parsed_size,
+)
 from benchmarks.environment import describe_environment, report
 from benchmarks.process_use import cpu_s, resident_mb
 from smart_caption_ros.measuring.agreement import golden_frames
@@ -52,15 +59,12 @@ def several_cameras(
     json_file: JsonOption = None,
 ) -> None:
     """Measure what a second camera costs the caption node. Needs ROS 2 and the built messages."""
-    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
-    if match is None:
-        raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
-    frames = golden_frames(4, int(match[1]), int(match[2]))
-    node_arguments: dict[str, object] = {"engine": engine, "threads": threads, **({"bundle": bundle} if bundle else {})}
+    frames = golden_frames(4, *parsed_size(size))
+    node_parameters = NodeSettings(bundle, engine, threads).parameters
     runs: dict[str, list[dict[str, float]]] = {layout: [] for layout in LAYOUTS}
     for number, layout in itertools.product(range(rounds), LAYOUTS):
         print(f"measuring: {layout}, round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-        runs[layout].append(measure_layout(LAYOUTS[layout], frames, rate, seconds, node_arguments))
+        runs[layout].append(measure_layout(LAYOUTS[layout], frames, rate, seconds, node_parameters))
     result = {
         **describe_environment(seed=0),
         "bundle": str(bundle or "default"),
@@ -85,7 +89,7 @@ def measure_layout(
     frames: Sequence[np.ndarray],
     rate_hz: float,
     seconds: float,
-    node_arguments: Mapping[str, object],
+    node_parameters: Mapping[str, object],
 ) -> dict[str, float]:
     """Run caption nodes and a camera node for each of their cameras, and measure the caption nodes.
 
@@ -93,8 +97,6 @@ def measure_layout(
         nodes: the cameras of each caption node.
         frames: images of each camera, (H, W, 3) uint8.
         rate_hz: images per second of each camera.
-        seconds: duration.
-        node_arguments: parameters of the caption nodes.
 
     Returns:
         Memory of all caption nodes in 1e6 bytes, median over time; captions per second; CPU time.
@@ -120,7 +122,7 @@ def measure_layout(
             started(
                 NODE,
                 f"captions_of_{'_'.join(names)}",
-                {**node_arguments, "max_age_s": 0.0, "cameras": f"[{', '.join(names)}]"},
+                {**node_parameters, "max_age_s": 0.0, "cameras": f"[{', '.join(names)}]"},
             )
             for names in nodes
         ]

@@ -20,10 +20,8 @@ characters, or none. The checks:
 The exit status is 1 if a check fails. Needs ROS 2 and the built messages.
 """
 
-import re
 import sys
 import tempfile
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,9 +30,10 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.environment import describe_environment, report
+from benchmarks.caption_listener import NodeSettings, parsed_size
+from benchmarks.environment import describe_environment, report, versions_of
 from benchmarks.node_soak.cycles import run_cycles
-from benchmarks.node_soak.run import NodeSettings, Soak, run_soak
+from benchmarks.node_soak.run import Soak, run_soak
 from benchmarks.node_soak.user import NoAnswerError
 from smart_caption_ros.captioning import BundleError, EngineError
 from training.command_line import FAILED, JsonOption, report_error, run_command
@@ -68,7 +67,7 @@ def soak(
     seconds = 60.0 * minutes
     settings = Soak(
         node,
-        size=_parsed_size(size),
+        size=parsed_size(size),
         rate_hz=rate,
         compressed=compressed,
         seconds=seconds,
@@ -80,7 +79,7 @@ def soak(
     )
     result: dict[str, Any] = {
         **describe_environment(seed),
-        "ros": {"rmw": get_rmw_implementation_identifier(), **_versions(_ROS_PACKAGES)},
+        "ros": {"rmw": get_rmw_implementation_identifier(), **versions_of(_ROS_PACKAGES, "not from PyPI")},
         "bundle": str(bundle) if bundle else "default",
         "engine": engine,
         "threads": threads,
@@ -112,23 +111,6 @@ def soak(
 
 def main() -> int:
     return run_command(soak, "python -m benchmarks.soak", (BundleError, EngineError, NoAnswerError, ProcessLookupError))
-
-
-def _parsed_size(size: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
-    if match is None:
-        raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
-    return int(match[1]), int(match[2])
-
-
-def _versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # a ROS that is not from PyPI
-            found[package] = "not from PyPI"
-    return found
 
 
 if __name__ == "__main__":

@@ -1,18 +1,58 @@
-"""The camera of a soak: publishes good and bad images at a rate, raw or compressed."""
+"""The camera and the detector of a soak.
 
+The camera publishes good and bad images at a rate, raw or compressed; the detector the objects of every image, right
+ones and what detectors do wrong.
+"""
+
+import math
 import random
 import threading
 import time
 
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
+from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
+from std_msgs.msg import Header
 
-from benchmarks.node_soak.detector import Detector
-from benchmarks.node_soak.images import Templates, frame_id
+from benchmarks.node_soak.images import Stamp, Templates, frame_id
 from benchmarks.node_soak.records import Record
 
 _SENSOR_QOS = {"depth": 1, "history": HistoryPolicy.KEEP_LAST, "reliability": ReliabilityPolicy.BEST_EFFORT}
+_OTHER_CLOCK_S = 1000
+_CONTROL_CHARACTERS = "cup\x1b]0;soak\x07\r\n\x00"
+
+FAULTS = ("none", "another clock", "no stamps", "numbers that are none", "control characters", "silent")
+"""What can be wrong with the detector."""
+
+
+class Detector:
+    """Publishes on the topic `detections`; :attr:`fault` may be changed by another thread."""
+
+    def __init__(self, node: Node) -> None:
+        self.fault = FAULTS[0]
+        """One of :data:`FAULTS`."""
+        self._publisher = node.create_publisher(DetectedObjectArray, "detections", qos_profile_sensor_data)
+
+    def publish(self, stamp: Stamp, frame_id: str) -> None:
+        """Publish the objects of an image."""
+        fault = self.fault
+        if fault == "silent":
+            return
+        seconds, nanoseconds = stamp
+        header = Header(frame_id=frame_id)
+        if fault != "no stamps":
+            header.stamp.sec = seconds + (_OTHER_CLOCK_S if fault == "another clock" else 0)
+            header.stamp.nanosec = nanoseconds
+        wrong = fault == "numbers that are none"
+        name = _CONTROL_CHARACTERS if fault == "control characters" else "cup"
+        detected = DetectedObject(
+            class_name=name,
+            class_id=DetectedObject.CLASS_ID_UNKNOWN,
+            score=math.nan if wrong else 0.9,
+            box=BoundingBox(x1=10.0, y1=10.0, x2=math.inf if wrong else 90.0, y2=math.nan if wrong else 80.0),
+        )
+        self._publisher.publish(DetectedObjectArray(header=header, objects=[detected]))
 
 
 class Camera:
@@ -30,17 +70,12 @@ class Camera:
         bad_share: float,
         seed: int,
     ) -> None:
-        """Create the publisher.
-
+        """
         Args:
             node: its node; its executor is not needed.
-            templates: the messages.
             record: every publication is appended to ``record.published`` before it is made.
-            detector: publishes the objects of every image.
-            compressed: whether they are compressed images.
             rate_hz: images per second.
             bad_share: probability of a bad message.
-            seed: of the choice of messages.
         """
         self._clock = node.get_clock()
         self._templates = templates
@@ -57,10 +92,6 @@ class Camera:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Stop publishing."""
         self._stop.set()
         self._thread.join()
 

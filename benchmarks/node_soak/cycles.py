@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.caption_listener import NodeSettings, parameter_arguments
 from benchmarks.node_soak.records import Record
-from benchmarks.node_soak.run import NodeSettings
 from benchmarks.node_soak.user import NoAnswerError, User
 from benchmarks.process_use import resident_mb
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
@@ -27,7 +27,6 @@ def run_cycles(
     """Run lifecycle cycles.
 
     Args:
-        node: what the caption node runs.
         cycles: number of measured cycles.
         warm_up: number of cycles before them.
         folder: the logs are written into it.
@@ -45,8 +44,8 @@ def run_cycles(
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
         user = stack.enter_context(User.opened(Record()))
-        ros_args = [*node.ros_args, "-p", "autostart:=false"]
-        process = stack.enter_context(NodeProcess(node.module, ros_args, folder / "cycles.log"))
+        arguments = parameter_arguments({**node.parameters, "autostart": "false"})
+        process = stack.enter_context(NodeProcess(node.module, arguments, folder / "cycles.log"))
         user.process = process
         for cycle in range(warm_up + cycles):
             for transition in TRANSITIONS:

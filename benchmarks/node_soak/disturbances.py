@@ -11,7 +11,7 @@ from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from benchmarks.node_soak.detector import FAULTS, Detector
+from benchmarks.node_soak.camera import FAULTS, Detector
 from benchmarks.node_soak.records import Record
 from benchmarks.node_soak.user import CAPTION_TOPIC, User
 
@@ -46,14 +46,6 @@ class Disturbances:
     """Chooses disturbances, does them, and records what is not as it should be."""
 
     def __init__(self, user: User, detector: Detector, record: Record, seed: int) -> None:
-        """Create them.
-
-        Args:
-            user: the node that calls and subscribes.
-            detector: gets another fault now and then.
-            record: counts the disturbances and takes the problems.
-            seed: of the choice.
-        """
         self._user, self._record, self._random = user, record, random.Random(seed)
         self._detector = detector
         self._listeners: list[Subscription] = []

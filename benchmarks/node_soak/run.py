@@ -1,6 +1,5 @@
 """Run a soak: the caption node as a process, the camera and the disturbances; then the checks."""
 
-import itertools
 import random
 import time
 from collections import Counter
@@ -12,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.node_soak.camera import Camera
+from benchmarks.caption_listener import NodeSettings, parameter_arguments
+from benchmarks.node_soak.camera import Camera, Detector
 from benchmarks.node_soak.checks import check_answers, check_counts, check_memory, memory_slope_mb_per_minute
-from benchmarks.node_soak.detector import Detector
 from benchmarks.node_soak.disturbances import Disturbances
 from benchmarks.node_soak.images import compressed_templates, expected_captions, raw_templates
 from benchmarks.node_soak.records import Record
@@ -35,55 +34,27 @@ _LONGEST_EXCERPT = 1500
 
 
 @dataclass(frozen=True)
-class NodeSettings:
-    """What the caption node runs.
-
-    Attributes:
-        bundle: folder of the bundle; None for the one that ships.
-        engine: name of the engine.
-        threads: CPU threads of the engine.
-        module: module of the node's process; a test gives another one.
-    """
-
-    bundle: Path | None
-    engine: str
-    threads: int
-    module: str = "smart_caption_ros.nodes.caption_command"
-
-    @property
-    def ros_args(self) -> list[str]:
-        """Arguments of the node process after `--ros-args`."""
-        given = {"engine": self.engine, "threads": self.threads, **({"bundle": self.bundle} if self.bundle else {})}
-        return list(itertools.chain.from_iterable(("-p", f"{name}:={value}") for name, value in given.items()))
-
-
-@dataclass(frozen=True)
 class Soak:
-    """Settings of a soak.
-
-    Attributes:
-        node: what the caption node runs.
-        size: width and height of the images in pixels.
-        rate_hz: images per second.
-        compressed: whether the camera publishes compressed images, else raw ones.
-        seconds: duration.
-        warm_up_s: time at the beginning that is left out of the fit of the memory.
-        bad_share: probability that an image is bad.
-        disturb_every_s: mean time between two disturbances.
-        max_slope_mb_per_minute: limit of the growth of the node's resident memory.
-        seed: of the images and the disturbances.
-    """
+    """Settings of a soak."""
 
     node: NodeSettings
     size: tuple[int, int]
+    """Width and height of the images in pixels."""
     rate_hz: float
+    """Images per second."""
     compressed: bool
+    """Whether the camera publishes compressed images, else raw ones."""
     seconds: float
     warm_up_s: float
+    """Time at the beginning that is left out of the fit of the memory."""
     bad_share: float
+    """Probability that an image is bad."""
     disturb_every_s: float
+    """Mean time between two disturbances."""
     max_slope_mb_per_minute: float
+    """Limit of the growth of the node's resident memory."""
     seed: int
+    """Of the images and the disturbances."""
 
     @property
     def rest_every_s(self) -> float:
@@ -97,7 +68,6 @@ def run_soak(
     """Run a soak.
 
     Args:
-        soak: the settings.
         folder: the logs are written into it.
         on_progress: called with the seconds since the beginning, several times per second.
 
@@ -117,7 +87,8 @@ def run_soak(
     with ExitStack() as stack:
         stack.enter_context(environment(ros_variables(folder / "logs")))
         user = stack.enter_context(User.opened(record))
-        process = stack.enter_context(NodeProcess(soak.node.module, soak.node.ros_args, folder / "caption_node.log"))
+        arguments = parameter_arguments(soak.node.parameters)
+        process = stack.enter_context(NodeProcess(soak.node.module, arguments, folder / "caption_node.log"))
         user.process = process
         detector = Detector(user.node)
         _wait_until_active(user, record)

@@ -1,7 +1,8 @@
 """A user's node: records captions and diagnostics, calls services, opens and closes further subscriptions."""
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -15,9 +16,8 @@ from rclpy.qos import qos_profile_sensor_data
 from rclpy.subscription import Subscription
 from smart_caption_ros.msg import Caption
 
-from benchmarks.node_soak.message_faults import faults_of
+from benchmarks.caption_listener import NodeInOwnContext
 from benchmarks.node_soak.records import Answered, Counts, Record
-from benchmarks.own_context import NodeInOwnContext
 from smart_caption_ros.nodes.demo.processes import NodeProcess
 
 CAPTION_NODE = "/caption_node"
@@ -25,6 +25,8 @@ CAPTION_TOPIC = "/robot/caption"
 TIMEOUT_S = 120.0
 """How long anything may take on a busy machine."""
 
+MAY_BE_UNKNOWN = "calibrated_confidence"
+"""The number of a caption that is NaN where its bundle has no table for it."""
 _QUEUE = 1000
 
 
@@ -46,12 +48,6 @@ class User(NodeInOwnContext):
         self._clients: dict[str, Client] = {}
         self.node.create_subscription(Caption, CAPTION_TOPIC, self._on_caption, _QUEUE)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, _QUEUE)
-
-    def spin(self, seconds: float) -> None:
-        """Receive messages for a while."""
-        end_s = time.monotonic() + seconds
-        while (left_s := end_s - time.monotonic()) > 0:
-            self._executor.spin_once(timeout_sec=min(left_s, 0.1))
 
     def wait_for(self, condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
         """Receive messages until the condition holds.
@@ -137,3 +133,23 @@ def _counts(values: dict[str, str]) -> Counts:
         lost=int(values["images lost on the way"]),
         state=values["state"],
     )
+
+
+def faults_of(value: Any, name: str = "") -> Iterator[str]:
+    """Yield what no message of the node may hold, by its field: numbers that are none, and control characters.
+
+    The header is the image's, unchanged.
+    """
+    if isinstance(value, float):
+        if not math.isfinite(value) and name != MAY_BE_UNKNOWN:
+            yield f"{name} is {value}"
+    elif isinstance(value, str):
+        if not value.isprintable():
+            yield f"{name} is {value!r}"
+    elif hasattr(value, "get_fields_and_field_types"):
+        for field in value.get_fields_and_field_types():
+            if field != "header":
+                yield from faults_of(getattr(value, field), f"{name}.{field}" if name else field)
+    elif not isinstance(value, bytes | int):
+        for place, item in enumerate(value):
+            yield from faults_of(item, f"{name}[{place}]")

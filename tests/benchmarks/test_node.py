@@ -10,18 +10,19 @@ pytestmark = pytest.mark.needs_ros
 
 @pytest.mark.long
 def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle, tmp_path):
-    from benchmarks.node import Settings, measure_node, measure_plain_node
+    from benchmarks.caption_listener import NodeSettings
+    from benchmarks.node import measure_node, measure_plain_node
 
     for number, frame in enumerate(golden_frames(2, 64, 48)):
         cv2.imwrite(str(tmp_path / f"{number}.png"), frame)
-    settings = Settings(tiny_bundle, engine="onnxruntime-cpu", threads=1, seconds=2.0)
-    found = measure_node(tmp_path, 5.0, settings)
+    settings = NodeSettings(tiny_bundle, engine="onnxruntime-cpu", threads=1)
+    found = measure_node(tmp_path, 5.0, settings, 2.0)
     assert found["captions"] > 0
     assert found["not_ok"] == 0
     assert 0 < found["work_ms"]["median"] < found["latency_ms"]["p95"]
     assert found["cpu_ms_per_caption"] > 0
     assert found["images_without_caption"] >= 0
-    plain = measure_plain_node(tmp_path, 5.0, settings)
+    plain = measure_plain_node(tmp_path, 5.0, settings, 2.0)
     assert plain["captions"] > 0
     assert plain["latency_ms"]["median"] > 0
 

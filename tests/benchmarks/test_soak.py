@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
+from benchmarks.caption_listener import NodeSettings
 from benchmarks.node_soak.cycles import run_cycles
-from benchmarks.node_soak.run import NodeSettings, Soak, run_soak
+from benchmarks.node_soak.run import Soak, run_soak
 
 pytestmark = pytest.mark.needs_ros
 

@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from benchmarks.node_soak.message_faults import faults_of
+pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
 
-messages = pytest.importorskip("smart_caption_ros.msg", reason="needs ROS 2 and the built messages")
+from benchmarks.node_soak.user import faults_of
+from smart_caption_ros import msg as messages
 
 pytestmark = pytest.mark.needs_ros
 
