@@ -147,14 +147,9 @@ def build(path: Path, rows: int, words: list[str], seed: int) -> float:
             log.add(chunk)
             written += len(chunk)
             cpu_s += time.process_time() - started
-            _show(written)
-    rate = written / cpu_s
+            print(f"\r{written} rows", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return rate
-
-
-def _show(written: int) -> None:
-    print(f"\r{written} rows", end="", file=sys.stderr, flush=True)
+    return written / cpu_s
 
 
 def measure(path: Path, words: list[str], rounds: int) -> dict[str, object]:

@@ -19,12 +19,11 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.environment import describe_environment, report
 from benchmarks.generated_data import DataSize, write_data
 from benchmarks.process_use import resident_mb
-from benchmarks.training import measured_phases, on_data, seconds_per_step
+from benchmarks.training import measured_phases, new_trainer, on_data, seconds_per_step
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
 from training.configs.schema import ExperimentConfig
-from training.engine.distributed import DeviceError, Processes, choose_device
+from training.engine.distributed import DeviceError, choose_device
 from training.engine.precision import choose_precision
-from training.engine.trainer import Trainer
 from training.errors import ConfigError
 from training.paths import CHECKOUT
 
@@ -87,7 +86,7 @@ def main() -> int:
 def phase_of(experiment: ExperimentConfig, data: Path, device: torch.device, steps: int, settle: int) -> dict[str, Any]:
     """Measure the steps of an experiment's only phase."""
     begun = time.perf_counter()
-    trainer = Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
+    trainer = new_trainer(experiment, data, device)
     prepared = time.perf_counter() - begun
     epoch_steps = trainer.plan.steps[0]
     measured = min(steps, epoch_steps - settle - 1)
@@ -96,7 +95,7 @@ def phase_of(experiment: ExperimentConfig, data: Path, device: torch.device, ste
     else:
         step_s = seconds_per_step(trainer.run, settle, measured, device)
     memory = resident_mb()
-    again = Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
+    again = new_trainer(experiment, data, device)
     return {
         "preparation_s": round(prepared, 1),
         "step_ms": round(1e3 * step_s, 1),

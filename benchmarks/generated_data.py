@@ -41,12 +41,6 @@ def write_data(folder: Path, size: DataSize, seed: int, *, photographs: bool) ->
     The features of 500 images and 100 photographs are distinct; other images have links to the same files, so that
     the data of a large corpus needs little space.
 
-    Args:
-        folder: data folder, which exists.
-        size: extent of the data.
-        seed: seed of everything that is drawn.
-        photographs: whether to write photographs, too.
-
     Returns:
         The ``data`` section of an experiment on this data, without lengths of captions.
     """

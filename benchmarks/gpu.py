@@ -26,12 +26,11 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.coco_scale import DEFAULT
 from benchmarks.generated_data import DataSize, write_data
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
-from benchmarks.training import measured_phases, on_data, seconds_per_step
+from benchmarks.training import measured_phases, new_trainer, on_data, seconds_per_step
 from smart_caption_ros.captioning import Captioner as BundleCaptioner
 from smart_caption_ros.engines import EngineError, EngineReport, available_engines, create_engine
 from training.command_line import run_command
-from training.configs.schema import ExperimentConfig
-from training.engine.distributed import DeviceError, Processes, choose_device
+from training.engine.distributed import DeviceError, choose_device
 from training.engine.precision import choose_precision
 from training.engine.trainer import Trainer
 from training.errors import ConfigError
@@ -82,15 +81,11 @@ def training_rows(config: Path, card: torch.device, steps: int) -> dict[str, str
         for kind, experiment in phases.items():
             precision = choose_precision(experiment, card).precision
             chosen = replace(on_data(experiment, section), precision=precision, checkpoint_minutes=1e6)
-            step_s = seconds_per_step(_trainer(chosen, data, card).run, _SETTLING_STEPS, steps, card)
+            step_s = seconds_per_step(new_trainer(chosen, data, card).run, _SETTLING_STEPS, steps, card)
             speed = chosen.phases[0].images_per_batch / step_s
-            idle = idle_share(_trainer(chosen, data, card), card)
+            idle = idle_share(new_trainer(chosen, data, card), card)
             rows[f"{kind}, {precision}"] = f"{speed:.0f} images (or pairs) a second, idle {idle:.0%} of the time"
     return rows
-
-
-def _trainer(experiment: ExperimentConfig, data: Path, card: torch.device) -> Trainer:
-    return Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(card))
 
 
 def idle_share(trainer: Trainer, card: torch.device) -> float:

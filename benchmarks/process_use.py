@@ -9,9 +9,7 @@ _FIELDS = {"resident": "VmRSS", "private": "RssAnon", "shared": "RssFile", "shar
 
 def resident_mb(pid: int | None = None) -> dict[str, float]:
     """Read the resident memory of a process, in units of 1e6 bytes.
-
-    Args:
-        pid: process id; None reads that of this process.
+    ``pid``: process id; None reads that of this process.
 
     Returns:
         ``private``: allocated memory; ``shared``: pages of mapped files, which other processes and the page cache

@@ -89,12 +89,9 @@ def measure_load(
     """Caption a source while browsers look.
 
     Args:
-        captioner: used by one feed at a time.
         coverage: matches nouns with objects; None leaves that out.
         source: frames without stamps, which repeat.
         rate_hz: frames per second of a camera at most; each frame waits until the one before it was captioned.
-        load: the browsers.
-        seconds: duration.
         cameras: their number; all have this source.
 
     Returns:

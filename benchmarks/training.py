@@ -197,7 +197,7 @@ def _measure_phase(experiment: ExperimentConfig, data: Path, device: torch.devic
     weights = _taught(experiment, data, device, extent.teaching_steps)
     taken = []
     for _ in range(extent.blocks):
-        trainer = _trainer(experiment, data, device)
+        trainer = new_trainer(experiment, data, device)
         trainer.task.trained.captioner.load_state_dict(weights)
         taken.append(seconds_per_step(trainer.run, extent.settling_steps, extent.steps, device))
     return {
@@ -209,14 +209,15 @@ def _measure_phase(experiment: ExperimentConfig, data: Path, device: torch.devic
     }
 
 
-def _trainer(experiment: ExperimentConfig, data: Path, device: torch.device) -> Trainer:
+def new_trainer(experiment: ExperimentConfig, data: Path, device: torch.device) -> Trainer:
+    """Make the trainer of a run of its own in the data folder."""
     return Trainer(experiment, data, Path(tempfile.mkdtemp(dir=data)), data / "cache", Processes(device))
 
 
 def _taught(experiment: ExperimentConfig, data: Path, device: torch.device, steps: int) -> dict[str, torch.Tensor]:
     """Return the weights of each block; for self-critical training those of a captioner that can end its captions."""
     phase = replace(TEACHING, images_per_batch=experiment.phases[0].images_per_batch)
-    trainer = _trainer(replace(experiment, phases=[phase]), data, device)
+    trainer = new_trainer(replace(experiment, phases=[phase]), data, device)
     if experiment.phases[0].objective == "self_critical":
         seconds_per_step(trainer.run, 0, steps, device)
     return copy.deepcopy(trainer.task.trained.captioner.state_dict())
@@ -234,8 +235,6 @@ def seconds_per_step(
     Args:
         run: trains; it is left after the last measured step.
         settling_steps: steps after the first one that are not measured.
-        steps: measured steps.
-        device: that computes.
         clock: in seconds.
 
     Raises:

@@ -48,21 +48,18 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Template:
-    """A serialised message without its stamp and frame id.
-
-    Attributes:
-        kind: "good", or what is wrong with it.
-        serialised: plain CDR, or arbitrary bytes where the answer is ``Answer.NONE``.
-        answer: the answer that it has to get; an image whose age is wrong may always be answered as stale.
-        picture: key of its expected caption; empty where there is none.
-        shift_s: what is added to the present time for its stamp; None for a stamp before 1970.
-    """
+    """A serialised message without its stamp and frame id."""
 
     kind: str
+    """``good``, or what is wrong with it."""
     serialised: bytes
+    """Plain CDR, or arbitrary bytes where the answer is ``Answer.NONE``."""
     answer: Answer
+    """The answer that it has to get; an image whose age is wrong may always be answered as stale."""
     picture: str = ""
+    """Key of its expected caption; empty where there is none."""
     shift_s: int | None = 0
+    """What is added to the present time for its stamp; None for a stamp before 1970."""
 
     def stamped(self, number: int, now_ns: int) -> tuple[bytes, Stamp]:
         """Return the message with a stamp and the frame id of a number, and the stamp."""
@@ -110,10 +107,7 @@ def number_of(frame_id: str) -> int | None:
 
 def raw_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -> Templates:
     """Return messages of the topic `image`.
-
-    Args:
-        pictures_bgr: uint8 (H, W, 3) each.
-        seed: of the random bytes.
+    ``pictures_bgr``: uint8 (H, W, 3) each; ``seed``: of the random bytes.
     """
     picture = pictures_bgr[0]
     height, width = picture.shape[:2]
