@@ -7,18 +7,19 @@ because TensorRT and CUDA graphs support nothing else; it decodes to the longest
 of :mod:`export.trace`.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 
 import onnx
 import onnx_ir as ir
-from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnxscript import optimizer
 
+from export.storage import content_of
 from export.torch_to_onnx import BATCH, OPSET, SLOTS, STEPS, TOKENS, clear_metadata, shape_at
 from export.trace import TracedCaptioner
 from smart_caption_ros.captioning.bundle import LOOP_INPUTS
-from smart_caption_ros.files import sha256_of_bytes
 
 STEP_RESULTS = {"words": "next_words", "chosen": "chosen", "attention": "attention"}
 """What every step gives to the reconstruction of the captions, and the step's output that it is."""
@@ -70,7 +71,6 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     for an image whose search goes on until all its beams have ended.
 
     Args:
-        traced: from :func:`export.trace.trace_captioner`.
         max_words: the longest caption, end token included.
         early_exit: end when every image's best beam has ended, and the others where ``every_beam`` is True; without it
             T is always ``max_words``.
@@ -97,18 +97,13 @@ def _share_weights(start: onnx.GraphProto, step: onnx.GraphProto) -> None:
     """Let the step read the weights that the start has, too, in place: the layers of words before a caption are those
     of its words.
     """
-    known = {_content_of(tensor): tensor.name for tensor in start.initializer}
-    same = {tensor.name: known[content] for tensor in step.initializer if (content := _content_of(tensor)) in known}
+    known = {content_of(tensor): tensor.name for tensor in start.initializer}
+    same = {tensor.name: known[content] for tensor in step.initializer if (content := content_of(tensor)) in known}
     others = [tensor for tensor in step.initializer if tensor.name not in same]
     del step.initializer[:]
     step.initializer.extend(others)
     for node in step.node:
         node.input[:] = [same.get(name, name) for name in node.input]
-
-
-def _content_of(tensor: TensorProto) -> tuple[int, tuple[int, ...], str]:
-    """Return what two tensors of the same values have in common."""
-    return tensor.data_type, tuple(tensor.dims), sha256_of_bytes(numpy_helper.to_array(tensor).tobytes())
 
 
 def _loop_body(traced: TracedCaptioner, early_exit: bool) -> onnx.GraphProto:
@@ -200,8 +195,7 @@ def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int
 
 def _with_fixed_sizes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
     """Copy a graph with its inputs in fixed shapes, and everything that follows from their sizes computed."""
-    fixed = onnx.ModelProto()
-    fixed.CopyFrom(model)
+    fixed = copy.deepcopy(model)
     for value in fixed.graph.input:
         kind = value.type.tensor_type.elem_type
         value.CopyFrom(helper.make_tensor_value_info(value.name, kind, shapes[value.name]))
@@ -234,21 +228,19 @@ def _copied_nodes(graph: onnx.GraphProto, prefix: str, given: Mapping[str, str])
     names = {**given, **{tensor.name: f"step/{tensor.name}" for tensor in graph.initializer}, "": ""}
     copies = []
     for node in graph.node:
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        for field in (copy.input, copy.output):
+        copied = copy.deepcopy(node)
+        for field in (copied.input, copied.output):
             for index, name in enumerate(field):
                 field[index] = names.get(name, f"{prefix}{name}")
-        copy.name = f"{prefix}{node.name}"
-        copies.append(copy)
+        copied.name = f"{prefix}{node.name}"
+        copies.append(copied)
     return copies
 
 
 def _renamed(tensor: TensorProto, prefix: str) -> TensorProto:
-    copy = TensorProto()
-    copy.CopyFrom(tensor)
-    copy.name = f"{prefix}{tensor.name}"
-    return copy
+    renamed = copy.deepcopy(tensor)
+    renamed.name = f"{prefix}{tensor.name}"
+    return renamed
 
 
 def _integers(name: str, values: Sequence[int]) -> TensorProto:

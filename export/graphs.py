@@ -1,6 +1,5 @@
 """The graphs of a bundle in the precision and storage that the options ask for."""
 
-import math
 import sys
 from dataclasses import dataclass
 
@@ -66,7 +65,7 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
     _report("joining the graphs")
     graphs = {VISION_GRAPH: vision, CAPTIONER_GRAPH: loop_form(traced, max_words)}
     if static:
-        graphs[STATIC_GRAPH] = static_form(unrolled, max_words, math.prod(source.grid) + source.tokens_before_grid)
+        graphs[STATIC_GRAPH] = static_form(unrolled, max_words, source.tokens)
         if reasons := unsupported_by_tensorrt(graphs[STATIC_GRAPH]) + unsupported_by_tensorrt(vision, static=False):
             raise ExportError(f"TensorRT cannot run the graphs: {reasons[0]} ({len(reasons)} reasons in all)")
     if options.rounded:

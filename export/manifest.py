@@ -59,8 +59,8 @@ def _backbone(source: Source) -> str:
     if source.vision_bundle is not None:
         return str(source.vision_bundle.manifest["architecture"].get("backbone", "unknown"))
     assert source.trained.backbone is not None
-    rows, columns = source.grid
-    return f"{source.trained.backbone.description}, {rows}x{columns} grid"
+    spec = source.trained.backbone.spec
+    return f"{source.trained.backbone.description}, {spec.rows}x{spec.columns} grid"
 
 
 def _parameters(source: Source, vision: onnx.ModelProto) -> int:

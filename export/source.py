@@ -4,6 +4,7 @@ All options are checked here, before anything is traced.
 """
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -37,34 +38,14 @@ class Source:
     """Computes what the captioner sees of frames with that bundle's graph; None without one."""
     detects: bool
     """Whether the backbone's detector is exported."""
+    preprocessing: Preprocessing
+    """What the vision graph's frames are."""
+    tokens: int
+    """Number of visual tokens of a frame."""
     photographs: CheckImages
     """What the bundle is checked on."""
     trained_in_8_bits: bool = False
     """Whether the captioner learned in 8 bits; with ``--precision int8`` it computes in 8 bits all the same."""
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of the visual tokens."""
-        if self.vision_bundle is not None:
-            return self.vision_bundle.grid
-        assert self.trained.backbone is not None
-        return self.trained.backbone.spec.rows, self.trained.backbone.spec.columns
-
-    @property
-    def tokens_before_grid(self) -> int:
-        """Number of visual tokens before those of the grid."""
-        if self.vision_bundle is not None:
-            return self.vision_bundle.tokens_before_grid
-        assert self.trained.backbone is not None
-        return self.trained.backbone.spec.before
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """What the vision graph's frames are."""
-        if self.vision_bundle is not None:
-            return self.vision_bundle.preprocessing
-        assert self.trained.backbone is not None
-        return self.trained.backbone.spec.preprocessing
 
     def vision_graph(self) -> onnx.ModelProto:
         """Export the captioner's backbone, or read the other bundle's graph."""
@@ -99,6 +80,12 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
     if options.precision == "int8":
         set_eight_bits(trained.captioner, True)
     vision_bundle = vision_bundle_for(trained, options.vision_from)
+    if vision_bundle is None:
+        assert trained.backbone is not None
+        preprocessing, tokens = trained.backbone.spec.preprocessing, trained.backbone.spec.tokens
+    else:
+        preprocessing = vision_bundle.preprocessing
+        tokens = math.prod(vision_bundle.grid) + vision_bundle.tokens_before_grid
     unrounded = copy.deepcopy(trained)
     if options.rounded:
         round_to_float16(trained.captioner)
@@ -112,6 +99,8 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
         vision_bundle=vision_bundle,
         visual=visual_by(vision_bundle) if vision_bundle else None,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
+        preprocessing=preprocessing,
+        tokens=tokens,
         photographs=CheckImages.find(options.calibration, trained.record),
         trained_in_8_bits=trained_in_8_bits,
     )

@@ -1,7 +1,7 @@
 """Storage of weights that are computed in float32: as float16 or int8, and once for all graphs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
@@ -10,6 +10,7 @@ from onnx import TensorProto, compose, helper, numpy_helper
 from torch import nn
 
 from smart_caption_ros.files import sha256_of_bytes
+from training.vision.weight_files import with_bodies
 
 _SMALLEST = 1024  # values; smaller tensors (biases, norms, constants) stay as they are
 _STEPS = 127  # of int8 on either side of 0
@@ -82,7 +83,7 @@ def store_as_float16(model: onnx.ModelProto) -> None:
 
     The engine folds the Casts when it loads the graph, so computing stays in float32 and takes no longer.
     """
-    for graph in _graphs(model.graph):
+    for graph in with_bodies(model.graph):
         casts = []
         scales = _scales_of_integers(graph)
         for tensor in graph.initializer:
@@ -121,27 +122,23 @@ def share_weights(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
         if place:  # so that no name of this model is that of another one's weight
             compose.add_prefix(model, f"{place}/", rename_inputs=False, rename_outputs=False, inplace=True)
         moved = {}
-        for graph in _graphs(model.graph):
+        for graph in with_bodies(model.graph):
             for tensor in list(graph.initializer):
                 values = numpy_helper.to_array(tensor)
                 if values.size < _SMALLEST:
                     continue
-                key = (tensor.data_type, tuple(tensor.dims), sha256_of_bytes(values.tobytes()))
+                key = content_of(tensor)
                 if not place or key not in names:
                     names[key] = tensor.name
                     weights.graph.initializer.append(tensor)
                 moved[tensor.name] = names[key] if place else tensor.name
                 graph.initializer.remove(tensor)
-        for graph in _graphs(model.graph):
+        for graph in with_bodies(model.graph):
             for node in graph.node:
                 node.input[:] = [moved.get(name, name) for name in node.input]
     return weights
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yield the graph and the bodies of its loops."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+def content_of(tensor: TensorProto) -> tuple[int, tuple[int, ...], str]:
+    """Return what two tensors of the same values have in common."""
+    return tensor.data_type, tuple(tensor.dims), sha256_of_bytes(numpy_helper.to_array(tensor).tobytes())

@@ -5,8 +5,8 @@
 """
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import onnx
 import torch
@@ -76,10 +76,6 @@ class TracedCaptioner:
     shapes: Mapping[str, Shape]
     """Shapes of the inputs of the three graphs, except what a pass has added to :attr:`encoded`."""
 
-    def with_precision(self, convert: Callable[[onnx.ModelProto], onnx.ModelProto]) -> "TracedCaptioner":
-        """Convert the captioner's layers; the search stays as it is."""
-        return replace(self, start=convert(self.start), step=convert(self.step))
-
 
 def trace_captioner(
     captioner: Captioner,
@@ -92,7 +88,6 @@ def trace_captioner(
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
     Args:
-        captioner: of any family.
         search: settings of the search; the longest caption is decided later, but is none longer than ``max_words``
             where n-grams are not repeated.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.

@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from export.passes.constants import new_constant
 from export.trace import TracedCaptioner
 
 _LAYERS = ("Conv", "Gemm", "MatMul")
@@ -47,7 +48,6 @@ def write_float16(
     """Copy a graph with its layers in float16.
 
     Args:
-        model: the graph, in float32.
         half_inputs: inputs that become float16.
         half_outputs: outputs that become float16 (True) or stay float32 (False), whatever they are computed in; others
             are cast to float32.
@@ -115,10 +115,7 @@ class _Writer:
     def _new_cast(self, value: ir.Value, wanted: ir.DataType) -> ir.Value:
         name = f"{value.name}/{wanted.name.lower()}"
         if value.const_value is not None and value.producer() is None:
-            tensor = ir.tensor(value.const_value.numpy().astype(wanted.numpy()), name=name)
-            constant = ir.Value(name=name, const_value=tensor, shape=value.shape, type=ir.TensorType(wanted))
-            self._graph.register_initializer(constant)
-            return constant
+            return new_constant(self._graph, name, value.const_value.numpy().astype(wanted.numpy()))
         node = ir.node("Cast", [value], {"to": int(wanted)})
         output = node.outputs[0]
         output.name, output.shape, output.type = name, value.shape, ir.TensorType(wanted)

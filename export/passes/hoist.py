@@ -4,6 +4,7 @@ Examples are inverted masks and the size of the batch: ONNX Runtime spends a mic
 node of a step, however little the node does.
 """
 
+import copy
 from collections.abc import Sequence
 
 import onnx
@@ -19,17 +20,10 @@ def hoist(
 ) -> tuple[onnx.ModelProto, onnx.ModelProto, tuple[str, ...]]:
     """Move nodes of the step that depend on encoded values and constants alone to the start.
 
-    Args:
-        start: gives the encoded values.
-        step: takes them.
-        encoded: their names.
-
     Returns:
         Both graphs, and the names of the encoded values that the step takes now.
     """
-    new_start, new_step = onnx.ModelProto(), onnx.ModelProto()
-    new_start.CopyFrom(start)
-    new_step.CopyFrom(step)
+    new_start, new_step = copy.deepcopy(start), copy.deepcopy(step)
     graph = new_step.graph
     inferred = onnx.shape_inference.infer_shapes(step).graph
     values = {value.name: value for value in (*inferred.input, *inferred.value_info)}
@@ -59,10 +53,10 @@ def hoist(
         tensor.name = f"{_PREFIX}{name}"
         names[name] = tensor.name
     for node in moved:
-        copy = new_start.graph.node.add()
-        copy.CopyFrom(node)
-        copy.name = f"{_PREFIX}{node.name or node.output[0]}"
-        for field in (copy.input, copy.output):
+        added = new_start.graph.node.add()
+        added.CopyFrom(node)
+        added.name = f"{_PREFIX}{node.name or node.output[0]}"
+        for field in (added.input, added.output):
             field[:] = [names.get(name, name) for name in field]
     known = {value.name for value in new_start.graph.output}
     new_start.graph.output.extend(_renamed(values[name], names[name]) for name in needed if names[name] not in known)
@@ -75,14 +69,13 @@ def hoist(
     graph.input.extend(_renamed(values[name], names[name]) for name in needed)
     del graph.node[:]
     for node in kept:
-        copy = graph.node.add()
-        copy.CopyFrom(node)
-        copy.input[:] = [names[name] if name in available else name for name in node.input]
+        added = graph.node.add()
+        added.CopyFrom(node)
+        added.input[:] = [names[name] if name in available else name for name in node.input]
     return new_start, new_step, tuple(names[name] for name in needed)
 
 
 def _renamed(value: ValueInfoProto, name: str) -> ValueInfoProto:
-    copy = ValueInfoProto()
-    copy.CopyFrom(value)
-    copy.name = name
-    return copy
+    renamed = copy.deepcopy(value)
+    renamed.name = name
+    return renamed

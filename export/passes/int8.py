@@ -57,7 +57,8 @@ def layers_of(traced: TracedCaptioner) -> dict[str, int]:
 
 def to_int8(traced: TracedCaptioner, layers: Collection[str]) -> TracedCaptioner:
     """Put ``layers``, names from :func:`layers_of`, of a traced captioner in 8 bits."""
-    return replace(traced, start=_quantise(traced.start, "start", layers), step=_quantise(traced.step, "step", layers))
+    start, step = (quantise_products(getattr(traced, part), part, layers) for part in ("start", "step"))
+    return replace(traced, start=start, step=step)
 
 
 def as_computed(traced: TracedCaptioner, captioner: Captioner, *, trained: bool) -> EightBitLayers:
@@ -67,7 +68,7 @@ def as_computed(traced: TracedCaptioner, captioner: Captioner, *, trained: bool)
     computed = {f"{name}.weight" for name, layer in captioner.named_modules() if isinstance(layer, EightBitLinear)}
     # The graphs may have joined layers: all weights of a constant must be computed in 8 bits.
     held: dict[str, dict[int, int]] = defaultdict(dict)
-    traced = traced.with_precision(plain_products)
+    traced = replace(traced, start=plain_products(traced.start), step=plain_products(traced.step))
     for name, place in parameter_places(captioner, traced):
         if name in computed:
             held[place.constant][place.offset] = captioner.get_parameter(name).numel()
@@ -87,23 +88,14 @@ def _weight_of(piece: onnx.ModelProto, name: str) -> str:
 
 
 def with_rounded_weights(traced: TracedCaptioner, quantised: TracedCaptioner) -> TracedCaptioner:
-    """Give the layers of a traced captioner the values that their weights have in 8 bits; they compute in float32.
-
-    Args:
-        traced: the captioner in float32.
-        quantised: the same with layers in 8 bits.
-    """
-    return replace(
-        traced,
-        start=_with_rounded_weights(traced.start, quantised.start),
-        step=_with_rounded_weights(traced.step, quantised.step),
-    )
+    """Give the layers of a traced captioner the values that their weights have in 8 bits; they compute in float32."""
+    start, step = (_with_rounded_weights(getattr(traced, part), getattr(quantised, part)) for part in ("start", "step"))
+    return replace(traced, start=start, step=step)
 
 
 def _with_rounded_weights(piece: onnx.ModelProto, quantised: onnx.ModelProto) -> onnx.ModelProto:
     stored = {tensor.name: tensor for tensor in quantised.graph.initializer}
-    rounded = onnx.ModelProto()
-    rounded.CopyFrom(plain_products(piece))
+    rounded = plain_products(piece)
     for tensor in rounded.graph.initializer:
         steps, scale = (stored.get(f"{tensor.name}{suffix}") for suffix in QUANTISED)
         if steps is not None and scale is not None:
@@ -123,30 +115,26 @@ def _layers(piece: onnx.ModelProto, prefix: str) -> dict[str, tuple[str, tuple[i
     return {f"{prefix}/{place} {'x'.join(map(str, layer[1]))}": layer for place, layer in enumerate(layers)}
 
 
-def _quantise(piece: onnx.ModelProto, prefix: str, layers: Collection[str]) -> onnx.ModelProto:
-    split = plain_products(piece)
-    nodes = {node for name, (node, _) in _layers(split, prefix).items() if name in layers}
-    return _quantise_nodes(split, nodes) if nodes else piece
-
-
-def quantise_products(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Compute all products of a graph with constant matrices in 8 bits: the layers of a vision transformer.
+def quantise_products(
+    model: onnx.ModelProto, prefix: str = "vision", layers: Collection[str] | None = None
+) -> onnx.ModelProto:
+    """Compute products with constant matrices in 8 bits, such as the layers of a vision transformer.
 
     Args:
         model: the graph, in float32; one without such products, such as a convolutional network's, stays as it is.
+        prefix: of the names of layers.
+        layers: names of the products; None: all.
     """
     split = plain_products(model)
-    nodes = {node for node, _ in _layers(split, "vision").values()}
-    return _quantise_nodes(split, nodes) if nodes else model
-
-
-def _quantise_nodes(piece: onnx.ModelProto, nodes: Collection[str]) -> onnx.ModelProto:
+    nodes = {node for name, (node, _) in _layers(split, prefix).items() if layers is None or name in layers}
+    if not nodes:
+        return model
     level = logging.getLogger().level
     logging.getLogger().setLevel(logging.ERROR)  # the quantiser recommends a preprocessing that has no effect here
     try:
         with tempfile.TemporaryDirectory() as folder:
             before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
-            onnx.save(piece, str(before))
+            onnx.save(split, str(before))
             quantize_dynamic(
                 before, after, op_types_to_quantize=["MatMul"], nodes_to_quantize=sorted(nodes), per_channel=True,
                 reduce_range=True, weight_type=QuantType.QInt8,

@@ -9,6 +9,8 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from export.passes.constants import new_constant
+
 _AXES = 3
 
 
@@ -75,12 +77,8 @@ def _join_reshapes(graph: ir.Graph) -> None:
 def _reshape(graph: ir.Graph, value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
     """Make a Reshape of ``value`` to an open size and these sizes; its node is not in the graph yet."""
     name = f"{value.name}/{'x'.join(map(str, sizes))}"
-    tensor = ir.tensor(np.array([-1, *sizes]), name=f"{name}/shape")
-    constant = ir.Value(
-        name=tensor.name, const_value=tensor, shape=ir.Shape([len(sizes) + 1]), type=ir.TensorType(tensor.dtype)
-    )
-    graph.register_initializer(constant)
-    (output,) = ir.node("Reshape", [value, constant]).outputs
+    shape = new_constant(graph, f"{name}/shape", np.array([-1, *sizes]))
+    (output,) = ir.node("Reshape", [value, shape]).outputs
     output.name, output.type, output.shape = name, value.type, ir.Shape([None, *sizes])
     return output
 

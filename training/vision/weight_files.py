@@ -33,7 +33,7 @@ def read_parameters(content: bytes) -> dict[str, np.ndarray]:
     """
     import onnx
 
-    return _parameters(*_with_bodies(onnx.load_model_from_string(content).graph))
+    return _parameters(*with_bodies(onnx.load_model_from_string(content).graph))
 
 
 def read_onnx(path: Path) -> Layers:
@@ -52,12 +52,13 @@ def read_onnx(path: Path) -> Layers:
     return layers
 
 
-def _with_bodies(graph: "GraphProto") -> "Iterator[GraphProto]":
+def with_bodies(graph: "GraphProto") -> "Iterator[GraphProto]":
+    """Yield a graph and the bodies of its loops."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _with_bodies(attribute.g)
+                yield from with_bodies(attribute.g)
 
 
 def _parameters(*graphs: "GraphProto") -> dict[str, np.ndarray]:
