@@ -17,10 +17,10 @@ from training.engine.buffers import declared_buffers, synchronised_buffers
 from training.engine.dev_evaluation import DevEvaluation, DevScores
 from training.engine.distributed import Processes
 from training.engine.setup import set_up_task
-from training.engine.similar_photographs import find_similar_photographs
+from training.evaluation.similar_images import find_similar_photographs
 from training.models.captioner import HookContext
 from training.models.eight_bits import set_eight_bits
-from training.models.patch_dropout import drop_patches
+from training.models.layers import drop_patches
 from training.objectives import OBJECTIVES
 from training.objectives.objective import BatchLoss, Objective
 

@@ -1,10 +1,12 @@
-"""Similar images by the features of a fixed network, for CIDErBtw.
+"""Similar images, for CIDErBtw.
 
-The network is EfficientNet-Lite1 with the weights that Google trained on ImageNet, whatever captioner is evaluated, so
-that CIDErBtw of all captioners refers to the same similar images.
+In an evaluation they are similar by the features of EfficientNet-Lite1 with the weights that Google trained on
+ImageNet, whatever captioner is evaluated, so that CIDErBtw of all captioners refers to the same similar images. In
+training they are similar by the visual tokens, computed once for all runs on the same images.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.files import cache_folder, replaced_atomically, sha256_of
 from smart_caption_ros.imaging import resize_image
+from training.data.visual_inputs import VisualInputs
 from training.paths import data_folder
 from training.vision.released_weights import load_backbone, locate
 
@@ -25,6 +28,8 @@ SIMILAR_IMAGES = 5
 NETWORK = "efficientnet_lite1"
 _SIZE = (224, 224)
 _BATCH = 16
+_POOLED_AT_A_TIME = 50
+"""Training images whose features are computed at a time."""
 _COMPARED_AT_A_TIME = 1000
 """Images that are compared with all others at a time: bounds the memory."""
 
@@ -105,3 +110,45 @@ def similar_images(
             nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(count, len(members) - 1)]
             similar.update({members[i]: [members[place] for place in row] for i, row in zip(own, nearest, strict=True)})
     return similar
+
+
+def find_similar_photographs(
+    cache: Path, inputs: VisualInputs, images: Sequence[str], sources: Mapping[str, str]
+) -> NDArray[np.int64]:
+    """Find the similar images of the same source for each training image.
+
+    Similarity is that of the mean tokens, which the network computes with its present weights.
+
+    Args:
+        cache: folder of the result, which is read where it was computed before.
+        images: ids of the training images, in which an image may be repeated.
+        sources: source of each image in a mixture of data sets.
+
+    Returns:
+        (images, K) indices into ``images``, the most similar first; -1 where there are fewer than K.
+
+    Raises:
+        DataError: an image cannot be read.
+    """
+    key = hashlib.sha256(json.dumps([SIMILAR_IMAGES, inputs.pooled_key(), list(images)]).encode()).hexdigest()[:16]
+    return cached_array(cache / f"similar-{key}.npy", lambda: _find(inputs, images, sources))
+
+
+def _find(inputs: VisualInputs, images: Sequence[str], sources: Mapping[str, str]) -> NDArray[np.int64]:
+    # An image that is repeated stands for all its repetitions.
+    first_places: dict[str, int] = {}
+    for place, image in enumerate(images):
+        first_places.setdefault(image, place)
+    vectors = dict(zip(first_places, _features(inputs, np.array(list(first_places.values()))), strict=True))
+    similar = similar_images(vectors, list(vectors), sources, SIMILAR_IMAGES)
+    found = np.full((len(images), max(map(len, similar.values()))), -1, np.int64)
+    for row, image in zip(found, images, strict=True):
+        row[: len(similar[image])] = [first_places[other] for other in similar[image]]
+    return found
+
+
+def _features(inputs: VisualInputs, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Compute the mean token of images, of length 1, (n, D)."""
+    parts = np.array_split(places, -(-len(places) // _POOLED_AT_A_TIME))
+    pooled = np.concatenate([inputs.pooled(part) for part in tqdm(parts, desc="similar images", unit="batch")])
+    return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), np.finfo(np.float32).tiny)

@@ -17,6 +17,7 @@ from training.configs.checks import check_not_negative, check_shares
 from training.models.attention import (
     ImageCache,
     MultiHeadAttention,
+    TransformerConfig,
     WordCache,
     converted_for_products,
     draw_matrices,
@@ -24,7 +25,6 @@ from training.models.attention import (
 from training.models.captioner import Visual
 from training.models.layers import AddNorm, DecoderLayer, Dropout, FeedForward, sinusoidal_positions
 from training.models.transformer import Transformer
-from training.models.transformer_config import TransformerConfig
 
 GEOMETRY_WIDTH = 64
 """Width of the embedding of a pair of boxes."""

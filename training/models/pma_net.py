@@ -1,19 +1,21 @@
 """PMA-Net: a Transformer whose decoder attends to prototypes of its own past (Barraco et al., ICCV 2023).
 
 In training every self-attention layer of the decoder keeps a bank of the keys and values of recent words. Twice an
-epoch their prototypes are computed (:mod:`training.models.prototypes`); the layer attends to these as to the words. The
-code of the paper could not be read: docs/families/pma_net.md lists what the paper leaves open and what is chosen here.
+epoch their prototypes are computed (:func:`key_prototypes`, :func:`value_prototypes`); the layer attends to these as to
+the words. The code of the paper could not be read: docs/families/pma_net.md lists what the paper leaves open and what
+is chosen here.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from training.configs.checks import check_at_least_1, check_one_of
-from training.models.attention import MASKED_SCORE, WordAttention, WordCache, converted_for_products
+from training.models.attention import MASKED_SCORE, TransformerConfig, WordAttention, WordCache, converted_for_products
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
@@ -23,9 +25,10 @@ from training.models.captioner import (
     visible_slots,
 )
 from training.models.layers import DecoderLayer, rows_from
-from training.models.prototypes import key_prototypes, value_prototypes
 from training.models.transformer import EncodedImage, Transformer
-from training.models.transformer_config import TransformerConfig
+
+_DISTANCES_AT_A_TIME = 1 << 25
+"""Distances that are computed at a time, 128 MB: the neighbours of fewer prototypes at a time take twice as long."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +69,6 @@ class PmaNetConfig(TransformerConfig):
                 raise ValueError(
                     f"{name} ({getattr(self, name)}) must be at most bank_steps * bank_words, the vectors of the bank"
                 )
-
-
-class _Scores(NamedTuple):
-    """Attention of Q words."""
-
-    weights: Tensor
-    """(B, H, Q, m + K), prototypes first."""
-    prototypes: int
-    """m"""
 
 
 class PrototypeAttention(WordAttention):
@@ -126,8 +120,7 @@ class PrototypeAttention(WordAttention):
         x = converted_for_products(x)
         own_keys, own_values = self.project_keys_values(x)
         after = WordCache(cache.keys.append(own_keys, axis=2), cache.values.append(own_values, axis=2))
-        weights, count = self._attention(x, after.keys.values, visible)
-        weights = weights.to(own_values.dtype)
+        weights, count = self._attention(x, after.keys.values, visible).to(own_values.dtype), self._config.prototypes
         of_prototypes = _by_head(weights[..., :count], self.prototype_values.to(own_values.dtype))
         mixed = of_prototypes + weights[..., count:] @ after.values.values
         return self._merge_heads(mixed, x), after
@@ -143,13 +136,15 @@ class PrototypeAttention(WordAttention):
             (B, Q), mean weight of a prototype divided by the sum of the mean weights of a prototype and of a word.
         """
         keys, _ = self.project_keys_values(x)
-        weights, count = self._attention(x, keys, visible)
+        weights, count = self._attention(x, keys, visible), self._config.prototypes
         of_prototype = weights[..., :count].mean(dim=(1, 3))
         of_word = weights[..., count:].mean(dim=1).sum(dim=-1) / visible[:, 0].sum(dim=-1)
         return of_prototype / (of_prototype + of_word)
 
-    def _attention(self, x: Tensor, keys: Tensor, visible: Tensor) -> _Scores:
-        """Compute the attention weights from words (B, Q, d) to prototypes and to keys of words (B, H, K, d_h)."""
+    def _attention(self, x: Tensor, keys: Tensor, visible: Tensor) -> Tensor:
+        """Compute the attention weights (B, H, Q, m + K), prototypes first, from words (B, Q, d) to prototypes and to
+        keys of words (B, H, K, d_h).
+        """
         queries = self.split_heads(self.query(x)) * self.d_head**-0.5
         of_prototypes = _by_head(queries, self.prototype_keys.to(queries.dtype).transpose(1, 2))
         of_words = queries @ keys.transpose(-2, -1)
@@ -159,7 +154,7 @@ class PrototypeAttention(WordAttention):
             of_prototypes, of_words = of_prototypes + offsets[..., :1], of_words + offsets[..., 1:]
         of_prototypes = of_prototypes.masked_fill(~self.ready, MASKED_SCORE)
         of_words = of_words.masked_fill(~visible, MASKED_SCORE)
-        return _Scores(torch.cat([of_prototypes, of_words], dim=-1).softmax(dim=-1), self._config.prototypes)
+        return torch.cat([of_prototypes, of_words], dim=-1).softmax(dim=-1)
 
     @torch.no_grad()
     def remember(self, keys: Tensor, values: Tensor, real: Tensor) -> None:
@@ -206,6 +201,63 @@ def _by_head(x: Tensor, memory: Tensor) -> Tensor:
     """Multiply (B, H, Q, n) by the matrix of each head, (H, n, p), which is not repeated for each image."""
     joined = x.transpose(0, 1).flatten(1, 2) @ memory
     return joined.unflatten(1, (-1, x.shape[2])).transpose(0, 1)
+
+
+def key_prototypes(keys: Tensor, first: Tensor, iterations: int) -> Tensor:
+    """Cluster keys by k-means, Lloyd's algorithm (Eq. 3), on their device. The paper uses faiss on a GPU.
+
+    Args:
+        keys: (G, n, d) float32, n vectors of width d in G banks that are clustered each by itself.
+        first: (G, m) int64, for m prototypes the keys that it begins with.
+
+    Returns:
+        (G, m, d), the centroids. An empty cluster keeps its centroid.
+    """
+    groups, _, width = keys.shape
+    centroids = keys.gather(1, first[..., None].expand(-1, -1, width))
+    for _ in range(iterations):
+        nearest = torch.cat([_distances(part, centroids).argmin(dim=2) for part in _parts(keys, centroids)], dim=1)
+        # One axis for the clusters of all banks: the gradient-less sum over one axis is the fast one.
+        clusters = (nearest + torch.arange(groups, device=keys.device)[:, None] * first.shape[1]).flatten()
+        sums = torch.zeros_like(centroids).flatten(0, 1).index_add_(0, clusters, keys.flatten(0, 1))
+        counts = torch.bincount(clusters, minlength=first.numel())[:, None]
+        centroids = torch.where(counts > 0, sums / counts.clamp(min=1), centroids.flatten(0, 1)).view_as(centroids)
+    return centroids
+
+
+def value_prototypes(prototypes: Tensor, keys: Tensor, values: Tensor, neighbours: int, *, normalise: bool) -> Tensor:
+    """Interpolate the values of the keys nearest to each prototype (Eq. 4).
+
+    Args:
+        prototypes: (G, m, d).
+        keys, values: (G, n, d).
+        neighbours: k, at most n.
+        normalise: divide the weights exp(-distance) by their sum; Eq. 4 does not.
+
+    Returns:
+        (G, m, d)
+    """
+    found = []
+    for part in _parts(prototypes, keys):
+        nearest = _distances(part, keys).topk(neighbours, dim=2, largest=False).indices.flatten(1)[..., None]
+        near_keys, near_values = (
+            bank.gather(1, nearest.expand(-1, -1, bank.shape[2])).unflatten(1, (-1, neighbours))
+            for bank in (keys, values)
+        )
+        near = (part[:, :, None] - near_keys).norm(dim=-1)
+        weights = (-near).softmax(dim=-1) if normalise else (-near).exp()
+        found.append((weights[..., None] * near_values).sum(dim=2))
+    return torch.cat(found, dim=1)
+
+
+def _parts(x: Tensor, others: Tensor) -> Iterator[Tensor]:
+    """Split the vectors ``x`` so that the distances of a part to all ``others`` fit."""
+    yield from x.split(max(1, _DISTANCES_AT_A_TIME // (x.shape[0] * others.shape[1])), dim=1)
+
+
+def _distances(x: Tensor, others: Tensor) -> Tensor:
+    """Compute squared distances less the squares of ``x``, which are the same for all ``others``: (G, a, b)."""
+    return torch.baddbmm(others.square().sum(dim=2)[:, None], x, others.transpose(1, 2), alpha=-2)
 
 
 class PmaNet(Transformer):

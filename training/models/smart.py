@@ -12,11 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from training.configs.checks import check_not_negative
-from training.models.attention import WordCache
+from training.models.attention import TransformerConfig, WordCache
 from training.models.captioner import PADDING_ID, Slots, State, Step, Visual, join_sequences, visible_slots
 from training.models.layers import EncoderLayer
 from training.models.transformer import EncodedImage, Transformer
-from training.models.transformer_config import TransformerConfig
 
 _RARE = -4.0
 """First bias of the presence of things: most are absent."""

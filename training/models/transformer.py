@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.models.attention import ImageCache, WordCache, converted_for_products, draw_matrices
+from training.models.attention import ImageCache, TransformerConfig, WordCache, converted_for_products, draw_matrices
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
@@ -25,7 +25,6 @@ from training.models.captioner import (
     visible_slots,
 )
 from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from, sinusoidal_positions
-from training.models.transformer_config import TransformerConfig
 
 
 class EncodedImage(NamedTuple):

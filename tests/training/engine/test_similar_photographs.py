@@ -5,8 +5,8 @@ import pytest
 
 from tests.training.small_flickr8k import write_config
 from training.engine.experiment import load_run
-from training.engine.similar_photographs import find_similar_photographs
 from training.engine.trainer import Trainer
+from training.evaluation.similar_images import find_similar_photographs
 
 IMAGES = ["a/1", "a/2", "a/3", "b/1", "b/2", "a/1", "a/2", "a/3"]  # source a is repeated
 SOURCES = {image: image[0] for image in IMAGES}

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from training.models.captioner import Visual
-from training.models.patch_dropout import drop_patches
+from training.models.layers import drop_patches
 
 
 def visual_of(images, count, mask=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from training.models.prototypes import key_prototypes, value_prototypes
+from training.models.pma_net import key_prototypes, value_prototypes
 
 
 def plain_k_means(keys, first, iterations):
@@ -44,7 +44,7 @@ def test_equal_keys_leave_empty_clusters_where_they_are():
 def test_a_bank_of_many_parts_has_the_centroids_of_one_part(monkeypatch):
     keys, first = torch.randn(1, 500, 3), torch.arange(7)[None]
     whole = key_prototypes(keys, first, 4)
-    monkeypatch.setattr("training.models.prototypes._DISTANCES_AT_A_TIME", 100)
+    monkeypatch.setattr("training.models.pma_net._DISTANCES_AT_A_TIME", 100)
     torch.testing.assert_close(key_prototypes(keys, first, 4), whole)
 
 
