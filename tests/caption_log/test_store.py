@@ -152,26 +152,6 @@ def test_two_writers_take_turns(path):
     check_integrity(path)
 
 
-def test_a_log_that_another_writer_creates_while_its_version_is_read_is_accepted(path, monkeypatch):
-    others = []
-
-    class Interrupted(sqlite3.Connection):
-        """Lets another writer create the log between two queries, unless a transaction prevents it."""
-
-        def execute(self, sql, *arguments):
-            if sql == "PRAGMA user_version" and not others:
-                others.append(threading.Thread(target=lambda: CaptionLog(path).close()))
-                others[0].start()
-                others[0].join(timeout=0.5)
-            return super().execute(sql, *arguments)
-
-    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Interrupted))
-    with CaptionLog(path) as log:
-        others[0].join()
-        log.append(caption("first"))
-    assert texts_of(path) == ["first"]
-
-
 def test_a_writer_that_never_lets_go_is_named(path, monkeypatch):
     monkeypatch.setattr(schema, "BUSY_TIMEOUT_S", 0.05)
     with CaptionLog(path) as log:

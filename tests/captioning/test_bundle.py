@@ -25,15 +25,6 @@ def refusal(bundle):
     return sentence
 
 
-def test_a_good_bundle_is_read(tiny_bundle):
-    bundle = Bundle.load(tiny_bundle)
-    assert bundle.name == "tiny"
-    assert bundle.grid == (7, 7)
-    assert (bundle.preprocessing.width, bundle.preprocessing.height) == (224, 224)
-    assert (bundle.search.beam_size, bundle.search.max_words) == (5, 6)
-    assert len(bundle.vocabulary) == 60
-
-
 def test_what_is_no_folder_with_a_manifest_is_no_bundle(tmp_path, tiny_bundle):
     assert "no such bundle" in refusal(tmp_path / "absent")
     assert "is a file" in refusal(tiny_bundle / "vision.onnx")

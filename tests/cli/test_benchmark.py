@@ -28,9 +28,3 @@ def test_it_measures_on_the_users_own_frames(run, tiny_bundle, tmp_path):
     options = ["--rounds", 1, "--source", tmp_path / "a.png", "--json", "-"]
     report = json.loads(run("benchmark", tiny_bundle, *options).stdout)
     assert (report["frame_size"], report["frames"]) == ([64, 48], 1)
-
-
-def test_what_is_no_source_is_one_sentence(run, tiny_bundle):
-    result = run("benchmark", tiny_bundle, "--source", "nowhere")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "smart-caption: there is no file or folder nowhere\n"

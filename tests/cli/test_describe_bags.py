@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra [bags])")
 
-from tests.bags.bag_files import compressed, image, storage_file, string, write_bag
+from tests.bags.bag_files import compressed, image, storage_file, write_bag
 from tests.frames import blobs
 
 CAMERAS = {"/front/image_raw": image, "/rear/image/compressed": compressed}
@@ -39,16 +39,6 @@ def test_a_bag_that_was_cut_off_has_an_exit_status_of_its_own(tmp_path, detectin
     result = run("describe", file, "-o", tmp_path / "out.mcap", *arguments)
     assert result.exit_code == 3, result.output
     assert "of its messages can be read" in result.stdout
-
-
-def test_the_bag_is_refused_before_the_model_is_loaded(tmp_path, run):
-    bag = write_bag(tmp_path / "run", {"/chatter": string}, count=1)
-    file = storage_file(bag)
-    file.write_bytes(b"")
-    result = run("describe", bag, "-o", tmp_path / "out.mcap", "--bundle", tmp_path / "no bundle")
-    assert result.exit_code == 1
-    assert "cannot read the bag" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.fixture

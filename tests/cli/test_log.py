@@ -135,6 +135,8 @@ def test_a_source_is_recorded(run, tmp_path, monkeypatch):
         (("find", "--order", "oldest"), "the order is one of newest, best"),
         (("find", "--near", "1;2"), "is not a place: write x,y or x,y,z"),
         (("find", "--near", "1,2", "--radius", "-1"), "must be a positive number"),
+        (("find", "--near", "1,nan"), "must be finite numbers"),
+        (("find", "--limit", "0"), "limit"),
         (("find", "???"), "there is no word in the search"),
         (("export", "missing/log.csv"), "There is no folder missing"),
         (("record", "--source", "missing.mp4"), "missing.mp4"),

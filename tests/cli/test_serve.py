@@ -61,18 +61,6 @@ def test_wrong_options_are_reported_before_a_model_is_loaded(run):
     assert (result.exit_code, result.stderr) == (1, "smart-caption: there is no file or folder nowhere.jpg\n")
 
 
-def test_without_ros_the_sentence_says_what_else_there_is(run, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("smart_caption_ros.nodes.live", "rclpy."))]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in ("rclpy", "smart_caption_ros.msg"):
-        monkeypatch.setitem(sys.modules, name, None)
-    result = run("serve", "--port", 0)
-    assert result.exit_code == 1
-    assert "needs ROS 2" in result.stderr
-    assert "--source" in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["notes.txt", "."])
 def test_what_is_no_caption_log_is_refused_before_anything_starts(run, tmp_path, name):
     (tmp_path / "notes.txt").write_text("root:x:0:0:root:/root:/bin/bash\n" * 50)

@@ -30,15 +30,6 @@ def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run, tiny_bundle):
     assert on_cpu[0]["largest_log_probability_difference"] == 0
 
 
-def test_tensorrt_is_compared_where_it_is(run, tiny_bundle, monkeypatch):
-    StandIn(monkeypatch)
-    report = json.loads(
-        run("bundle", "verify", "--engines", tiny_bundle, "--frames", 2, "--threads", 1, "--json").stdout
-    )
-    (found,) = [comparison for comparison in report["engines"] if comparison["engine"] == "tensorrt"]
-    assert (found["graph"], found["agrees"], found["same_captions"]) == ("captioner_static.onnx", True, 4)
-
-
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(run, tiny_bundle, tmp_path, precision):
     bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
@@ -83,7 +74,7 @@ def test_an_engine_that_computes_something_else_in_the_vision_graph_is_found_out
     tensorrt.load = lambda path, given: real(path, content if path.name == "vision.onnx" else given)
     report = json.loads(run("bundle", "verify", "--engines", bundle, "--frames", 2, "--threads", 1, "--json").stdout)
     (broken,) = [comparison for comparison in report["engines"] if comparison["engine"] == "tensorrt"]
-    assert not broken["agrees"]
+    assert (broken["graph"], broken["agrees"]) == ("captioner_static.onnx", False)
     assert broken["largest_token_difference"] > 0.05
 
 

@@ -53,16 +53,20 @@ def test_bad_input_is_one_sentence(run, pictures, arguments, status, sentence):
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["watch", "demo", "serve --port 0"])
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [("rclpy", "without --source needs ROS 2"), ("smart_caption_ros.msg", "needs the messages of this")],
+    [(["rclpy", "smart_caption_ros.msg"], "needs ROS 2"), (["smart_caption_ros.msg"], "needs the messages of this")],
 )
-def test_without_ros_a_sentence_says_what_to_do(run, monkeypatch, missing, sentence):
-    for name in [name for name in sys.modules if name.startswith(("smart_caption_ros.nodes.live", "rclpy."))]:
+def test_without_ros_a_sentence_says_what_to_do(run, monkeypatch, command, missing, sentence):
+    if command.startswith("serve"):
+        pytest.importorskip("uvicorn", reason="needs the extra serve")
+    loaded = ("smart_caption_ros.nodes.live", "smart_caption_ros.nodes.demo", "rclpy.")
+    for name in [name for name in sys.modules if name.startswith(loaded)]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("rclpy", "smart_caption_ros.msg") if missing == "rclpy" else (missing,):
+    for name in missing:
         monkeypatch.setitem(sys.modules, name, None)
-    result = run("watch")
+    result = run(*command.split())
     assert result.exit_code == 1
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from smart_caption_ros.captioning import Captioner, Detector, EngineError
+from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine, load_with
 from smart_caption_ros.files import cache_folder
 from tests.engines.small_graphs import add_static_captioner, doubling
@@ -59,14 +59,6 @@ def test_auto_goes_on_to_the_next_engine_where_one_cannot_do_what_is_wanted():
     with pytest.raises(EngineError, match=r"^this one cannot$"):
         load_with("auto", 1, load)
     assert tried
-
-
-def test_a_detector_that_no_engine_can_load_is_named_first(tmp_path):
-    (tmp_path / "text.onnx").write_text("not a graph")
-    with pytest.raises(EngineError) as caught:
-        Detector.from_onnx(tmp_path / "text.onnx")
-    assert str(caught.value).startswith(f"{tmp_path / 'text.onnx'} cannot be loaded")
-    assert "tensorrt" not in str(caught.value)
 
 
 def test_engines_that_are_not_installed_are_not_told_at_every_start(tiny_bundle, caplog):

@@ -1,7 +1,6 @@
 """Clusters that cannot be used; `tests/cli/test_describe_bags.py` has one that works."""
 
 import socket
-import sys
 
 import pytest
 
@@ -22,9 +21,3 @@ def test_an_address_where_nothing_answers_is_refused_at_once(prefix):
         address = f"{prefix}127.0.0.1:{closed.getsockname()[1]}"
     with pytest.raises(SourceError, match=f"there is no Ray cluster at {address}: Connection refused"):
         RayWorkers(address)
-
-
-def test_without_ray_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SourceError, match=r"pip install 'smart_caption_ros\[fleet\]'"):
-        RayWorkers("auto")

@@ -119,12 +119,6 @@ def test_a_folder_with_broken_images_alone_is_an_error_and_no_endless_loop(tmp_p
         list(open_source(tmp_path))
 
 
-def test_a_topic_for_something_that_is_no_bag_is_refused(folder):
-    with pytest.raises(SourceError, match=r"a topic was given \(/camera\), but .* is not a ROS 2 bag"):
-        open_source(folder, topic="/camera")
-    assert open_source(folder, topic="").known_length == 3
-
-
 # --- videos ---------------------------------------------------------------------------------------
 
 
@@ -309,13 +303,6 @@ def test_an_image_without_a_stamp_has_the_time_of_the_recording(tmp_path, plugin
 
     source = open_source(write_bag(tmp_path / "bag", {"/image/compressed": unstamped}, count=2, plugin=plugin))
     assert [frame.stamp_ns for frame in source] == [START_NS, START_NS + PERIOD_NS]
-
-
-def test_one_topic_may_have_images_of_both_types(tmp_path, plugin):
-    topics = [("/image", image), ("/image", compressed), ("/image", string)]
-    source = open_source(write_bag(tmp_path / "bag", topics, count=2, plugin=plugin))
-    assert source.known_length == 4
-    assert [frame.index for frame in source] == [0, 1, 2, 3]
 
 
 def mcap_record(kind, content):

@@ -212,11 +212,3 @@ def test_any_size_of_frame_gives_an_overlay_that_begins_with_the_frame(height, w
     box = (0.0, 0.0, width / 7, height / 7)
     overlay = draw_overlay(image_bgr, caption([("of", 0.3, box)] * count), "frame")
     np.testing.assert_array_equal(overlay[:height, :width], image_bgr)
-
-
-@pytest.mark.parametrize(
-    "array", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3), np.float32), np.zeros((0, 4, 3), np.uint8)]
-)
-def test_what_is_not_a_bgr_image_is_refused(array):
-    with pytest.raises(ValueError, match="a frame must be uint8 HxWx3"):
-        draw_overlay(array, caption([]))
