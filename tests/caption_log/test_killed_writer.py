@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-KILLS = 20
+KILLS = 10
 # One process imports the log once and starts the writers by fork, which takes a tenth of the time.
 SCRIPT = """
 import json, os, random, signal, sqlite3, sys, time

@@ -346,6 +346,7 @@ def test_a_bag_may_have_any_name(bag, tmp_path, name):
         assert [frame.index for frame in open_source(path)] == [0, 2]
 
 
+@pytest.mark.parametrize("plugin", ["MCAP"], indirect=True)
 def test_a_bag_may_have_a_name_that_is_not_utf_8(bag, tmp_path):
     """In a process of its own: xdist ends a worker that reports such a name."""
     folder = tmp_path / "caf\udce9"
