@@ -1,7 +1,7 @@
 """Convert between caption records and Caption messages, of the classes of rclpy or of those that rosbags makes."""
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, Timing, Word
 from smart_caption_ros.grounding.named_objects import GroundedNoun, Grounding
@@ -14,23 +14,11 @@ COVERAGE_REASONS = dict(enumerate(CoverageReason))
 """Reason by the number in a message, the constants REASON_* of Coverage.msg."""
 
 
-class MessageTypes(Protocol):
-    """The message classes, such as the module ``smart_caption_ros.msg``; fields that are not given have defaults."""
-
-    BoundingBox: Any
-    Caption: Any
-    CaptionAlternative: Any
-    CaptionTiming: Any
-    CaptionWord: Any
-    Coverage: Any
-    DetectedObject: Any
-    GroundedNoun: Any
-
-
-def to_message(types: MessageTypes, record: CaptionRecord, header: Any) -> Any:
+def to_message(types: Any, record: CaptionRecord, header: Any) -> Any:
     """Convert a record to a message.
 
     Args:
+        types: the message classes, such as the module ``smart_caption_ros.msg``; fields not given have defaults.
         header: header of the source image; copied unchanged, and read in place of the record's stamp and frame.
 
     Returns:
@@ -130,7 +118,7 @@ def stamp_ns(header: Any) -> int:
     return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)
 
 
-def _noun(types: MessageTypes, noun: GroundedNoun) -> Any:
+def _noun(types: Any, noun: GroundedNoun) -> Any:
     return types.GroundedNoun(
         noun=noun.text,
         lemma=noun.lemma,
@@ -140,7 +128,7 @@ def _noun(types: MessageTypes, noun: GroundedNoun) -> Any:
     )
 
 
-def _coverage(types: MessageTypes, record: CaptionRecord) -> Any:
+def _coverage(types: Any, record: CaptionRecord) -> Any:
     reason = getattr(types.Coverage, f"REASON_{record.coverage_reason.name}")
     grounding = record.grounding
     if grounding is None or grounding.coverage is None:
@@ -181,7 +169,7 @@ def _grounding(message: Any, reason: CoverageReason) -> Grounding | None:
     return grounding_with(nouns, reason, measured if coverage.valid else None, message.timing.coverage_ms / MS_PER_S)
 
 
-def _box(types: MessageTypes, xyxy: tuple[float, ...]) -> Any:
+def _box(types: Any, xyxy: tuple[float, ...]) -> Any:
     x1, y1, x2, y2 = map(float, xyxy)
     return types.BoundingBox(x1=x1, y1=y1, x2=x2, y2=y2)
 

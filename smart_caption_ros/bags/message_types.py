@@ -33,7 +33,7 @@ def typestore() -> "Typestore":
 
 @cache
 def message_types() -> Any:
-    """Return the package's message classes as :class:`smart_caption_ros.caption_messages.MessageTypes`."""
+    """Return the package's message classes as :func:`smart_caption_ros.caption_messages.to_message` takes them."""
     return SimpleNamespace(**{name: _MessageClass(f"{PACKAGE}/msg/{name}") for name in message_definitions()})
 
 

@@ -155,7 +155,6 @@ __all__ = [
     "AUTO",
     "ENGINE_NAMES",
     "Engine",
-    "EngineChoice",
     "EngineReport",
     "Graph",
     "Tensor",

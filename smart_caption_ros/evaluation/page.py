@@ -15,7 +15,6 @@ from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.viewing import encode_picture
 from smart_caption_ros.viewing.box_drawing import DrawnObject, draw_boxes
 from smart_caption_ros.viewing.colours import HIGHLIGHTS
-from smart_caption_ros.viewing.html_page import render_page
 
 PICTURE_WIDTH_PX = 560
 _TEXT_PX = 26
@@ -100,13 +99,19 @@ def picture(
 
 def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column]) -> str:
     """Render the page, one file without references to others."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(columns))]
-    return render_page(
-        _TEMPLATE,
-        {
-            "figure": lambda value: "-" if value is None else f"{value:.3f}",
-            "percent": lambda value: f"{100 * value:g} %",
-        },
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATE.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["figure"] = lambda value: "-" if value is None else f"{value:.3f}"
+    environment.filters["percent"] = lambda value: f"{100 * value:g} %"
+    return environment.get_template(_TEMPLATE.name).render(
         title=title,
         facts=facts,
         columns=list(zip(columns, colours, strict=True)),

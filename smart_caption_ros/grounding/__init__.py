@@ -3,7 +3,7 @@
 Needs neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
 """
 
-from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, NounMatch
+from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult
 from smart_caption_ros.grounding.class_words import ClassWords
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.noun_coverage import NounCoverage
@@ -18,7 +18,6 @@ __all__ = [
     "CoverageResult",
     "Noun",
     "NounCoverage",
-    "NounMatch",
     "ObjectsGuide",
     "WordVectors",
     "guide_words",

@@ -4,12 +4,11 @@
 encoded image in memory; :func:`check_image` is the one test that an array is such an image.
 """
 
-from smart_caption_ros.imaging.encoded_images import MAX_PIXELS, decode_image_bytes, read_image, read_image_size
+from smart_caption_ros.imaging.encoded_images import decode_image_bytes, read_image, read_image_size
 from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
 from smart_caption_ros.imaging.pixels import check_image, resize_image, shrink_image
 
 __all__ = [
-    "MAX_PIXELS",
     "ImageError",
     "ImageMessageError",
     "check_image",

@@ -23,7 +23,7 @@ of 8, 10, 12, 14 and 16 bits that holds the brightest value of the image
 
 import array
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 import cv2
 import numpy as np
@@ -33,17 +33,6 @@ from smart_caption_ros.imaging.encoded_images import MAX_PIXELS, decode_image_by
 from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
 from smart_caption_ros.imaging.pixels import check_image, scaled_to_8_bits
 from smart_caption_ros.text import shortened
-
-
-class ImageFields(TypedDict):
-    """The fields of sensor_msgs/Image without the header."""
-
-    height: int
-    width: int
-    encoding: str
-    is_bigendian: int
-    step: int
-    data: "array.array[int]"
 
 
 class ImageMessage(Protocol):
@@ -216,7 +205,7 @@ def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
         ) from error
 
 
-def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
+def encode_image(image_bgr: NDArray[np.uint8]) -> dict[str, Any]:
     """Encode uint8 HxWx3 pixels as the fields of a bgr8 sensor_msgs/Image.
 
     `data` is an array.array, which rclpy takes without checking each byte.
@@ -226,14 +215,8 @@ def encode_image(image_bgr: NDArray[np.uint8]) -> ImageFields:
     """
     check_image(image_bgr)
     height, width = image_bgr.shape[:2]
-    return ImageFields(
-        height=height,
-        width=width,
-        encoding="bgr8",
-        is_bigendian=0,
-        step=3 * width,
-        data=array.array("B", image_bgr.tobytes()),
-    )
+    data = array.array("B", image_bgr.tobytes())
+    return {"height": height, "width": width, "encoding": "bgr8", "is_bigendian": 0, "step": 3 * width, "data": data}
 
 
 def _video_codec(format_field: str, data: NDArray[np.uint8]) -> str:

@@ -13,8 +13,7 @@ the caller, and :func:`smart_caption_ros.nodes.live.standalone_feed` makes the n
                     print(event.camera, event.text)
 """
 
-from smart_caption_ros.live.events import EventKind, FeedEvent
-from smart_caption_ros.live.feed import MAX_CAMERAS, CaptionFeed, FeedError, FeedItem
+from smart_caption_ros.live.feed import MAX_CAMERAS, CaptionFeed, EventKind, FeedError, FeedEvent
 from smart_caption_ros.live.source_feed import SourceFeed, open_cameras
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
 
@@ -25,7 +24,6 @@ __all__ = [
     "EventKind",
     "FeedError",
     "FeedEvent",
-    "FeedItem",
     "Health",
     "LiveStatistics",
     "SourceFeed",

@@ -1,13 +1,13 @@
 """What all feeds of captions share: a bounded queue between their threads and the consumer, and statistics."""
 
+import enum
 import threading
 import time
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from smart_caption_ros.errors import ExpectedError
-from smart_caption_ros.live.events import EventKind, FeedEvent
 from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatistics
 from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Trust
 
@@ -17,6 +17,38 @@ CAPACITY = 256
 """Default maximum number of captions and events that wait for the consumer."""
 
 _MAX_IMAGES = 16  # 100 MB at 1080p
+
+
+class EventKind(enum.Enum):
+    """What a :class:`FeedEvent` is about."""
+
+    APPEARED = "appeared"
+    """A camera has a publisher now, for the first time or again."""
+    GONE = "gone"
+    """A camera has no publisher any more, or its source has ended."""
+    DIAGNOSTICS = "diagnostics"
+    """The health of a camera changed to another level."""
+    ERROR = "error"
+    """Something could not be read."""
+    ENDED = "ended"
+    """The feed gives nothing more; its last item."""
+
+
+@dataclass(frozen=True)
+class FeedEvent:
+    """Something beside the captions that a person wants to know.
+
+    Attributes:
+        camera: name of the camera; None where it is about no camera or several.
+        received_monotonic_s: when it happened, by :func:`time.monotonic`; received_s is seconds since the epoch.
+    """
+
+    kind: EventKind
+    text: str
+    camera: str | None = None
+    received_s: float = field(default_factory=time.time)
+    received_monotonic_s: float = field(default_factory=time.monotonic)
+
 
 FeedItem = CaptionRecord | FeedEvent
 Self = TypeVar("Self", bound="CaptionFeed")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.grounding import NounCoverage
-from smart_caption_ros.live.events import EventKind, FeedEvent
-from smart_caption_ros.live.feed import CaptionFeed, FeedError
+from smart_caption_ros.live.feed import CaptionFeed, EventKind, FeedError, FeedEvent
 from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.record import ACCEPT_ALL, LazyImage, Trust
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source

@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smart_caption_ros.captioning.vocabulary import word_starts
-from smart_caption_ros.live.events import EventKind, FeedEvent
-from smart_caption_ros.live.feed import CaptionFeed, FeedItem
+from smart_caption_ros.live.feed import CaptionFeed, EventKind, FeedEvent, FeedItem
 from smart_caption_ros.live.statistics import CameraSummary, Health
 from smart_caption_ros.record import CaptionRecord, CaptionStatus, NounState
 from smart_caption_ros.signals import EndSignals

@@ -81,9 +81,6 @@ def _check_python() -> list[Check]:
     ]
 
 
-# --- libraries -----------------------------------------------------------------------------------------
-
-
 def _check_libraries() -> list[Check]:
     return [
         _check_library("numpy", "numpy"),
@@ -121,9 +118,6 @@ def _installed_version(distribution: str) -> str:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return "version unknown"
-
-
-# --- engines and the default bundle --------------------------------------------------------------------
 
 
 def _check_engines() -> list[Check]:
@@ -246,9 +240,6 @@ def _needs(bundle: "Bundle") -> str:
     if bundle.static_graph is not None:
         engine += ", or TensorRT"
     return f"{bundle.name}, {disk:.0f} MB; needs {memory:.0f} MB of memory for its weights, and {engine} ({precision})"
-
-
-# --- ROS 2 ---------------------------------------------------------------------------------------------
 
 
 def _check_ros() -> list[Check]:

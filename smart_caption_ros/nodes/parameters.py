@@ -5,8 +5,6 @@ descriptors of `ros2 param describe`, the checks of new values and the parameter
 tests compare them.
 """
 
-from __future__ import annotations
-
 import difflib
 import enum
 import math
@@ -144,7 +142,7 @@ class Parameters:
         node: Node,
         table: Sequence[ParameterSpec],
         *,
-        rules: Sequence[Rule] = (),
+        rule: Rule = lambda values: None,
         is_configured: Callable[[], bool] = lambda: False,
         on_change: Callable[[set[str]], None] = lambda names: None,
     ) -> None:
@@ -153,7 +151,7 @@ class Parameters:
         Args:
             node: the node that owns them; overrides from files and the command line apply.
             table: the parameters.
-            rules: judge the values together, at the start and at every change.
+            rule: judges the values together, at the start and at every change.
             is_configured: returns True while parameters that change only while unconfigured are fixed.
             on_change: called with the names of the changed parameters, after `values` has the new values.
 
@@ -161,7 +159,7 @@ class Parameters:
             ValueError: one or more overrides are invalid or contradict each other; one sentence.
         """
         self._specs = {spec.name: spec for spec in table}
-        self._rules = rules
+        self._rule = rule
         self._is_configured = is_configured
         self._on_change = on_change
         overrides = parameter_overrides(node)
@@ -173,7 +171,7 @@ class Parameters:
         errors = [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
         if not errors:
             given = {s.name: s.value_of(overrides[s.name].value) for s in table if s.name in overrides}
-            errors += filter(None, [self._contradiction({s.name: s.default for s in table} | given)])
+            errors += filter(None, [rule({s.name: s.default for s in table} | given)])
         if errors:
             raise ValueError("parameter " + "; ".join(errors))
         self.values: Mapping[str, Any] = MappingProxyType(
@@ -181,9 +179,6 @@ class Parameters:
         )
         """Read-only snapshot of all values by name."""
         add_parameter_callbacks(node, self._check, self._apply)
-
-    def _contradiction(self, values: Mapping[str, Any]) -> str | None:
-        return next((error for rule in self._rules if (error := rule(values))), None)
 
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
         """Judge the parameters of one request together and reject all of them, with a reason, if one is wrong.
@@ -195,7 +190,7 @@ class Parameters:
         changed = {p.name: self._specs[p.name].value_of(p.value) for p in parameters if p.name in self._specs}
         errors = [e for p in parameters if p.name in self._specs and (e := self._error_in(p.name, p.value))]
         if not errors and changed:
-            errors += filter(None, [self._contradiction({**self.values, **changed})])
+            errors += filter(None, [self._rule({**self.values, **changed})])
         if errors:
             return SetParametersResult(successful=False, reason=shortened("; ".join(errors), _MAX_REASON))
         return SetParametersResult(successful=True)

@@ -13,15 +13,15 @@ from typing import Any
 
 import cv2
 
-from smart_caption_ros.imaging import ImageError, shrink_image
+from smart_caption_ros.caption_log.times import local_time
+from smart_caption_ros.imaging import ImageError, decode_image_bytes, shrink_image
 from smart_caption_ros.live import MAX_CAMERAS
 from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.record import CaptionRecord
-from smart_caption_ros.serving.drawing import drawn_jpeg
 from smart_caption_ros.serving.history import History, Moment
 from smart_caption_ros.serving.outbox import Outbox
 from smart_caption_ros.serving.page_json import caption_json, event, status_json, to_json
-from smart_caption_ros.viewing import encode_picture
+from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 logger = logging.getLogger(__name__)
 
@@ -271,3 +271,21 @@ def _encode(live: CaptionRecord) -> bytes | None:
     except (ImageError, OSError, cv2.error) as error:
         logger.warning("a frame of %s cannot be shown: %s", live.camera, error)
         return None
+
+
+def drawn_jpeg(live: CaptionRecord, picture: bytes) -> bytes:
+    """Draw a caption on its frame.
+
+    Args:
+        picture: JPEG of its frame, of any size; the boxes are scaled to it.
+
+    Returns:
+        A JPEG file's bytes.
+
+    Raises:
+        ImageError: the picture cannot be decoded.
+    """
+    image_bgr = decode_image_bytes(picture)
+    caption = live.caption.resized(image_bgr.shape[1], image_bgr.shape[0])
+    header = f"{live.camera}  {local_time(round(live.received_s * 1e9))}"
+    return encode_picture(draw_overlay(image_bgr, caption, header, live.grounding), ".jpg")

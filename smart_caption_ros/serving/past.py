@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -22,11 +22,9 @@ from smart_caption_ros.caption_log.row import NS_PER_MS
 from smart_caption_ros.caption_log.times import parse_time
 from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.record import CaptionRecord
-from smart_caption_ros.serving.drawing import drawn_jpeg
+from smart_caption_ros.serving.hub import drawn_jpeg
 from smart_caption_ros.serving.page_json import caption_json, to_json
 from smart_caption_ros.text import shortened
-
-Result = TypeVar("Result")
 
 ROWS_A_PAGE = 60
 MAX_DOWNLOADED = 1000

@@ -11,11 +11,11 @@ from smart_caption_ros.sources.bag import Bag
 from smart_caption_ros.sources.image_folder import ImageFolder
 from smart_caption_ros.sources.sample_photographs import SamplePhotographs
 from smart_caption_ros.sources.sequences import Sequences
-from smart_caption_ros.sources.source import Frame, FrameSource, SkippedFrame, SourceError
+from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 from smart_caption_ros.sources.video import Video
 from smart_caption_ros.sources.webcam import RtspStream, Webcam
 
-__all__ = ["Frame", "FrameSource", "SkippedFrame", "SourceError", "open_source"]
+__all__ = ["Frame", "FrameSource", "SourceError", "open_source"]
 
 # The first source that accepts a spec opens it. A new source needs a module and an entry here.
 _SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, RtspStream, Webcam, Bag, ImageFolder, Video)

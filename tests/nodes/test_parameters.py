@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
-from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, CAPTION_NODE_RULES
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, missing_detector
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.parameters import (
     Changes,
@@ -144,8 +144,8 @@ def blue_needs_a_count(values):
 
 def test_parameters_that_contradict_each_other_are_refused_at_the_start(context):
     with pytest.raises(ValueError, match=f"^parameter {NEEDS_COUNT}$"):
-        Parameters(node_with(context, colour="blue"), [COUNT, COLOUR], rules=[blue_needs_a_count])
-    Parameters(node_with(context, colour="blue", count=5), [COUNT, COLOUR], rules=[blue_needs_a_count])
+        Parameters(node_with(context, colour="blue"), [COUNT, COLOUR], rule=blue_needs_a_count)
+    Parameters(node_with(context, colour="blue", count=5), [COUNT, COLOUR], rule=blue_needs_a_count)
 
 
 ANY_VALUE = st.one_of(
@@ -161,7 +161,7 @@ def test_an_atomic_request_changes_all_of_its_parameters_or_none(context):
     node = node_with(context)
     changes = []
     table = [SPEED, COUNT, COLOUR, NAME]
-    parameters = Parameters(node, table, rules=[blue_needs_a_count], on_change=changes.append)
+    parameters = Parameters(node, table, rule=blue_needs_a_count, on_change=changes.append)
 
     @settings(max_examples=200, deadline=None)
     @given(st.lists(ANY_VALUE, min_size=1, max_size=4))
@@ -203,7 +203,7 @@ def test_the_nodes_have_few_parameters():
 def test_a_detector_is_named_where_objects_come_from_it(context):
     node = node_with(context, objects_from="detector")
     with pytest.raises(ValueError, match="objects_from is detector: start the node with an ONNX file in the parameter"):
-        Parameters(node, CAPTION_NODE_PARAMETERS, rules=CAPTION_NODE_RULES)
+        Parameters(node, CAPTION_NODE_PARAMETERS, rule=missing_detector)
 
 
 def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context):

@@ -30,7 +30,7 @@ from smart_caption_ros.nodes.caption.camera import Camera
 from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TIMEOUT_S, CameraState, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, Model, load_coverage, load_model
-from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, CAPTION_NODE_RULES, Trigger
+from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, Trigger, missing_detector
 from smart_caption_ros.nodes.caption.publisher import complete_record, error_description, trust_of
 from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.service_manager import ServiceReport
@@ -100,7 +100,7 @@ class CaptionNode(LifecycleNode):
         self._settings = Parameters(
             self,
             CAPTION_NODE_PARAMETERS,
-            rules=CAPTION_NODE_RULES,
+            rule=missing_detector,
             is_configured=lambda: self._lifecycle != "unconfigured",
             on_change=self._on_parameters_changed,
         )

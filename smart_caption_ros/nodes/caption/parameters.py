@@ -207,7 +207,3 @@ def missing_detector(values: Mapping[str, Any]) -> str | None:
     if object_source(values) is ObjectSource.DETECTOR and not values["detector"]:
         return "objects_from is detector: start the node with an ONNX file in the parameter detector"
     return None
-
-
-CAPTION_NODE_RULES = (missing_detector,)
-"""Judge the parameters of the caption node together."""

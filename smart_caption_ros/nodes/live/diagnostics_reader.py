@@ -1,7 +1,6 @@
 """What the diagnostics of caption nodes say about the cameras of a feed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
@@ -17,13 +16,6 @@ _HEALTH = {
 }
 
 
-@dataclass(frozen=True)
-class _PublishedCamera:
-    topic: str
-    hardware_id: str
-    """:attr:`Caption.camera` of its messages, which is the hardware id of its status."""
-
-
 class DiagnosticsReader:
     """Finds the statuses of the feed's cameras in /diagnostics; not thread-safe.
 
@@ -34,7 +26,7 @@ class DiagnosticsReader:
     def __init__(self, feed: CaptionFeed) -> None:
         self._feed = feed
         self._nodes: dict[str, set[tuple[str, str]]] = {}
-        self._cameras: dict[str, _PublishedCamera] = {}
+        self._cameras: dict[str, tuple[str, str]] = {}
         self._image_topics: dict[str, str] = {}
 
     def set_nodes(self, topic: str, nodes: set[tuple[str, str]]) -> None:
@@ -42,8 +34,8 @@ class DiagnosticsReader:
         self._nodes[topic] = nodes
 
     def set_camera(self, topic: str, hardware_id: str, camera: str) -> None:
-        """Note a camera of the feed, see :class:`_PublishedCamera`."""
-        self._cameras[camera] = _PublishedCamera(topic, hardware_id)
+        """Note a camera of the feed, and :attr:`Caption.camera` of its messages, the hardware id of its status."""
+        self._cameras[camera] = topic, hardware_id
 
     def forget_camera(self, camera: str) -> None:
         """Undo :meth:`set_camera`."""
@@ -76,11 +68,11 @@ class DiagnosticsReader:
         same = {node for nodes in self._nodes.values() for node in nodes if node[1] == name}
         if "/" not in full_name and len(same) > 1:
             return
-        for name_in_feed, camera in self._cameras.items():
-            published_by = self._nodes.get(camera.topic, set()) & same
+        for name_in_feed, (topic, hardware_id) in self._cameras.items():
+            published_by = self._nodes.get(topic, set()) & same
             if "/" in full_name:
                 published_by = {node for node in published_by if node[0].strip("/") == namespace.strip("/")}
             # With several cameras, the status of the node itself has no hardware id: it is about all of them.
             about_node = not rest and not status.hardware_id
-            if published_by and (about_node or status.hardware_id == camera.hardware_id):
+            if published_by and (about_node or status.hardware_id == hardware_id):
                 yield name_in_feed
