@@ -3,8 +3,8 @@
 :class:`CaptionLog` writes, :class:`LogReader` searches; `recording.py` writes the captions of a feed.
 """
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
 from smart_caption_ros.caption_log.row import LogRow
+from smart_caption_ros.caption_log.schema import CaptionLogError
 from smart_caption_ros.caption_log.search import Highlights, LogReader, Near, Query
 from smart_caption_ros.caption_log.store import Bounds, CaptionLog
 

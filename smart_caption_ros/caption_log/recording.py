@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import cv2
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
+from smart_caption_ros.caption_log.schema import CaptionLogError
 from smart_caption_ros.caption_log.store import CaptionLog
 from smart_caption_ros.grounding.text_filter import TextFilter
 from smart_caption_ros.imaging import ImageError, shrink_image

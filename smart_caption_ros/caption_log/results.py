@@ -1,12 +1,18 @@
-"""What was found, as a program reads it and as a person does: JSON, a line, pictures."""
+"""What was found, as a program reads it and as a person does: JSON, CSV, a line, pictures."""
 
-from collections.abc import Mapping
+import base64
+import csv
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.caption_log.row import LogRow
 from smart_caption_ros.caption_log.times import iso_utc, local_time
-from smart_caption_ros.files import write_bytes_atomically
+from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
+from smart_caption_ros.json_text import json_text
+
+PICTURE, PICTURE_FILE = "picture_base64", "picture_file"
 
 
 def to_json(row: LogRow, picture: Path | None = None) -> dict[str, Any]:
@@ -47,3 +53,42 @@ def write_picture_of(row: LogRow, folder: Path) -> Path | None:
     path = folder / f"{row.id}.jpg"
     write_bytes_atomically(path, row.picture)
     return path
+
+
+def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None) -> int:
+    """Write rows as a CSV file, whole or not at all: id, time, and the keys of the record; lists are JSON.
+
+    Args:
+        pictures: folder for the pictures, as `<id>.jpg`; None writes them into the file in base64.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        OutputError: the file is a folder or a device.
+        OSError: a file cannot be written.
+    """
+    count = 0
+    with (
+        replaced_atomically(path) as unfinished,
+        unfinished.open("w", encoding="utf-8", errors="surrogateescape", newline="") as stream,
+    ):
+        writer = csv.writer(stream)
+        names: list[str] = []
+        for row in rows:
+            if not count:
+                names = list(row.values)
+                writer.writerow(["id", "time", *names, PICTURE if pictures is None else PICTURE_FILE])
+            if pictures is None:
+                picture = base64.b64encode(row.picture or b"").decode("ascii")
+            else:
+                file = write_picture_of(row, pictures)
+                picture = "" if file is None else os.path.relpath(file, path.parent)
+            cells = [_cell(row.values.get(name)) for name in names]
+            writer.writerow([row.id, iso_utc(row.time_ns), *cells, picture])
+            count += 1
+    return count
+
+
+def _cell(value: object) -> object:
+    return json_text(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
+from smart_caption_ros.errors import ExpectedError
 
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
@@ -70,6 +70,10 @@ _TABLES = """
 BUSY_TIMEOUT_S = 5.0
 _JOURNAL_BYTES = 4 << 20  # the write-ahead log is cut to this size after it was copied into the file
 _ATTEMPTS, _PAUSE_S = 50, 0.02
+
+
+class CaptionLogError(ExpectedError):
+    """The log cannot be opened, written, searched or read. The message is one sentence for a person."""
 
 
 def default_log_path() -> Path:

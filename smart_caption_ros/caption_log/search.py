@@ -11,9 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
 from smart_caption_ros.caption_log.row import NS_PER_MS, LogRow, one_line
-from smart_caption_ros.caption_log.schema import open_to_read
+from smart_caption_ros.caption_log.schema import CaptionLogError, open_to_read
 from smart_caption_ros.caption_log.words import MARKS, SearchWords, begins, marked_characters, quoted
 
 NEWEST, BEST = "newest", "best"

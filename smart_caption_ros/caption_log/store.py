@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
 from smart_caption_ros.caption_log.row import NS_PER_MS, LogRow, bounded
-from smart_caption_ros.caption_log.schema import open_to_write
+from smart_caption_ros.caption_log.schema import CaptionLogError, open_to_write
 from smart_caption_ros.caption_log.words import with_breaks
 from smart_caption_ros.json_text import json_text
 

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta, timezone
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
+from smart_caption_ros.caption_log.schema import CaptionLogError
 
 _UNITS_S = {
     "s|secs?|seconds?": 1,

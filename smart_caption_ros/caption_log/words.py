@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from smart_caption_ros.caption_log.errors import CaptionLogError
+from smart_caption_ros.caption_log.schema import CaptionLogError
 
 MAX_WORDS = 32
 MARKS = ("\x01", "\x02")

@@ -318,25 +318,20 @@ class Captioner:
         Raises:
             EngineError: the engine failed.
         """
-        batch, inputs = len(tokens), {"tokens": tokens}
-        if biases is None and self.bundle.can_be_guided:
-            biases = WordBiases.none(batch, len(self.bundle.vocabulary))
-        for name in self._graph.input_names:
-            if name == "token_mask":
-                inputs[name] = np.ones(tokens.shape[:2], dtype=bool) if token_mask is None else token_mask
-            elif name == "token_boxes":
-                inputs[name] = np.tile(grid_boxes(*self.bundle.grid, self.bundle.tokens_before_grid), (batch, 1, 1))
-            elif name == "image_size":
-                size = self.bundle.preprocessing
-                default = np.tile(np.array([size.width, size.height], np.float32), (batch, 1))
-                inputs[name] = default if image_size is None else image_size
-            elif name == WORD_BIAS and biases is not None:
-                inputs[name] = biases.bias
-            elif name == WORD_GROUPS and biases is not None:
-                inputs[name] = biases.groups
-            elif name == EVERY_BEAM:
-                inputs[name] = np.zeros(batch, bool)  # the search ends with the best beam
-        return run_batch(self._graph, inputs)
+        bundle, batch = self.bundle, len(tokens)
+        biases = biases or WordBiases.none(batch, len(bundle.vocabulary))
+        if image_size is None:
+            image_size = np.tile(np.array(bundle.preprocessing.size, np.float32), (batch, 1))
+        given = {
+            "tokens": tokens,
+            "token_mask": np.ones(tokens.shape[:2], dtype=bool) if token_mask is None else token_mask,
+            "token_boxes": np.tile(grid_boxes(*bundle.grid, bundle.tokens_before_grid), (batch, 1, 1)),
+            "image_size": image_size,
+            WORD_BIAS: biases.bias,
+            WORD_GROUPS: biases.groups,
+            EVERY_BEAM: np.zeros(batch, bool),  # the search ends with the best beam
+        }
+        return run_batch(self._graph, {name: given[name] for name in self._graph.input_names})
 
     def caption_batch(self, images_bgr: Sequence[np.ndarray]) -> list[str]:
         """Caption several frames, (H, W, 3) uint8 each, for evaluation; the sentences are those of :meth:`caption`.

@@ -222,7 +222,7 @@ def export(
     """Write the whole log as a CSV file."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.export import export_csv
+        from smart_caption_ros.caption_log.results import export_csv
 
         check_output_file(path, inputs=[_path(log)])
         with LogReader(_path(log)) as reader:

@@ -83,7 +83,7 @@ def _access(options: ServeOptions) -> "Access":
         token = options.token_file.read_text(encoding="utf-8-sig", errors="replace").strip()
     if token is None and not is_loopback(options.host):
         token = make_token()
-    return Access.of(token, options.allow_host or ())
+    return Access(token, options.allow_host or ())
 
 
 def _tls(options: ServeOptions) -> "TlsFiles | None":

@@ -4,8 +4,7 @@ The threads of a feed, the event loop of the server and the browsers are kept ap
 any thread and gives each browser an outbox with one slot for each camera, so that a slow browser delays nobody.
 """
 
-from smart_caption_ros.serving.access import Access, is_loopback, make_token
-from smart_caption_ros.serving.errors import ServingError
+from smart_caption_ros.serving.access import Access, ServingError, is_loopback, make_token
 from smart_caption_ros.serving.hub import Hub
 from smart_caption_ros.serving.server import PageServer, TlsFiles
 

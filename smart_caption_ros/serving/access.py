@@ -10,9 +10,8 @@ import re
 import secrets
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from smart_caption_ros.serving.errors import ServingError
+from smart_caption_ros.errors import ExpectedError
 
 MIN_TOKEN_LENGTH = 16
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
@@ -34,35 +33,30 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-@dataclass(frozen=True)
+class ServingError(ExpectedError):
+    """The page cannot be served. The message is one sentence for a person."""
+
+
 class Access:
-    """What a request has to show.
+    """What a request has to show: this machine's name or an IP address, and the token."""
 
-    Attributes:
-        token: the secret; None lets everybody in who reaches the address.
-        names: names of this machine that a request may address, beside localhost and IP addresses.
-    """
+    def __init__(self, token: str | None = None, names: Iterable[str] = ()) -> None:
+        """
+        Args:
+            token: the secret; None lets everybody in who reaches the address.
+            names: further names of this machine that a request may address, without a port.
 
-    token: str | None = field(default=None, repr=False)
-    names: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        token = self.token
+        Raises:
+            ServingError: the token is too short or has other characters.
+        """
         if token is not None and (len(token) < MIN_TOKEN_LENGTH or not _TOKEN.fullmatch(token)):
             raise ServingError(
                 f"the token must have at least {MIN_TOKEN_LENGTH} characters, each a letter, a digit, - or _; leave it "
                 "out for a random one"
             )
-
-    @classmethod
-    def of(cls, token: str | None = None, names: Iterable[str] = ()) -> "Access":
-        """Allow this machine's own names and some others.
-
-        Raises:
-            ServingError: the token is too short or has other characters.
-        """
+        self.token = token
         own = socket.gethostname()
-        return cls(token, frozenset(name.lower().rstrip(".") for name in (own, f"{own}.local", *names)))
+        self.names = frozenset(name.lower().rstrip(".") for name in (own, f"{own}.local", *names))
 
     def allows_host(self, header: str) -> bool:
         """Return whether a request with this Host header is for this machine.

@@ -16,8 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smart_caption_ros.caption_log import CaptionLogError, Highlights, LogReader, LogRow, Near, Query
-from smart_caption_ros.caption_log.export import export_csv
-from smart_caption_ros.caption_log.results import place_of
+from smart_caption_ros.caption_log.results import export_csv, place_of
 from smart_caption_ros.caption_log.row import NS_PER_MS
 from smart_caption_ros.caption_log.times import parse_time
 from smart_caption_ros.imaging import ImageError

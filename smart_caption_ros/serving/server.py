@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_caption_ros.caption_log.schema import default_log_path
-from smart_caption_ros.serving.access import Access
-from smart_caption_ros.serving.errors import ServingError
+from smart_caption_ros.serving.access import Access, ServingError
 from smart_caption_ros.serving.hub import Hub
 
 if TYPE_CHECKING:

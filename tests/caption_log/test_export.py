@@ -7,7 +7,7 @@ import json
 import pytest
 
 from smart_caption_ros.caption_log import CaptionLog, LogReader
-from smart_caption_ros.caption_log.export import export_csv
+from smart_caption_ros.caption_log.results import export_csv
 from smart_caption_ros.record import CaptionRecord
 from tests.caption_log.rows import JPEG, START_MS, caption, full, rows_of
 

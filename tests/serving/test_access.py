@@ -23,7 +23,7 @@ def test_only_addresses_of_this_machine_alone_are_loopback(host, own):
 )  # fmt: skip
 def test_addresses_and_names_of_the_machine_are_allowed(header, monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "robot")
-    assert Access.of(names=["Bot.example"]).allows_host(header)
+    assert Access(names=["Bot.example"]).allows_host(header)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_addresses_and_names_of_the_machine_are_allowed(header, monkeypatch):
      "localhost:http", "a b", "[::1", "::1", "user@localhost", "1.2.3.4.5", "[evil.example]:80"],
 )  # fmt: skip
 def test_other_names_are_refused_because_another_site_could_use_them(header):
-    assert not Access.of().allows_host(header)
+    assert not Access().allows_host(header)
 
 
 def test_tokens_differ_and_are_long_and_are_not_printed_by_accident():

@@ -24,7 +24,7 @@ def hub():
 
 @pytest.fixture(scope="module")
 def server(hub):
-    with PageServer(hub, Access.of()) as running:
+    with PageServer(hub, Access()) as running:
         yield running
 
 
@@ -222,7 +222,7 @@ def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub, server, op
 
 def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_page):
     hub = Hub()
-    with PageServer(hub, Access.of()) as server:
+    with PageServer(hub, Access()) as server:
         page = open_page(server, alone=True)
         publish(hub, page, "a cup beside a lamp", camera="invented")
         for camera in ("front", "rear"):
@@ -238,23 +238,23 @@ def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_pa
 
 def test_the_page_says_that_the_server_is_away_and_connects_again(open_page):
     hub = Hub()
-    with PageServer(hub, Access.of()) as server:
+    with PageServer(hub, Access()) as server:
         page = open_page(server, interrupted=True)
         publish(hub, page, "a cup beside a lamp")
     expect(page.locator("#connection")).to_have_text("The server does not answer; trying again …")
     expect(page.locator("#words")).to_have_text("a cup beside a lamp")
     token = make_token()
-    with PageServer(Hub(), Access.of(token), port=server.port):
+    with PageServer(Hub(), Access(token), port=server.port):
         expect(page.locator("#connection")).to_contain_text("open the address that it printed")
     hub = Hub()
-    with PageServer(hub, Access.of(), port=server.port):
+    with PageServer(hub, Access(), port=server.port):
         expect(page.locator("#connection")).to_have_text("Connected")
         publish(hub, page, "a new lamp here")
 
 
 def test_the_address_with_the_token_opens_the_page_and_takes_the_token_out_of_it(open_page):
     hub, token = Hub(), make_token()
-    with PageServer(hub, Access.of(token)) as server:
+    with PageServer(hub, Access(token)) as server:
         page = open_page(server, query=f"?token={token}", alone=True)
         publish(hub, page, "a cup beside a lamp")
         expect(page.locator("#view img.frame")).to_be_visible()

@@ -33,7 +33,7 @@ def hub():
 
 @pytest.fixture
 def server(hub, tmp_path):
-    with PageServer(hub, Access.of(), log=tmp_path / "captions.db") as running:
+    with PageServer(hub, Access(), log=tmp_path / "captions.db") as running:
         yield running
 
 
@@ -335,7 +335,7 @@ def test_axe_finds_nothing_in_the_log_and_without_a_server(hub, tmp_path, open_p
     log = tmp_path / "log.db"
     with CaptionLog(log) as opened:
         opened.append(full(), JPEG)
-    with PageServer(hub, Access.of(), log=log) as server:
+    with PageServer(hub, Access(), log=log) as server:
         hub.publish(live_caption())
         page = open_page(server, query="#before", interrupted=True)
         moment = page.locator(".moment")

@@ -37,7 +37,7 @@ def log(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(log):
-    with PageServer(Hub(), Access.of(), log=log) as running:
+    with PageServer(Hub(), Access(), log=log) as running:
         yield running
 
 
@@ -180,7 +180,7 @@ def test_extreme_numbers_find_nothing_or_everything(server):
 
 def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path):
     path = tmp_path / "captions.db"
-    with PageServer(Hub(), Access.of(), log=path) as server:
+    with PageServer(Hub(), Access(), log=path) as server:
         problem = json.loads(get(server, "/log.json")[1])["problem"]
         assert "there is no such log; `smart-caption log record` or caption_log_node writes it" in problem
         assert get(server, "/log/captions.json")[0] == 400
@@ -194,17 +194,17 @@ def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path):
 
 
 def test_the_log_is_behind_the_token_and_is_not_written(log):
-    with PageServer(Hub(), Access.of(make_token()), log=log) as locked:
+    with PageServer(Hub(), Access(make_token()), log=log) as locked:
         for path in ("/log.json", "/log/captions.json", f"/log/{CUP_MS}.jpg", "/log/captions.csv"):
             assert get(locked, path)[0] == 401
-    with PageServer(Hub(), Access.of(), log=log) as server:
+    with PageServer(Hub(), Access(), log=log) as server:
         assert get(server, "/log/captions.json", method="POST")[0] == 405
 
 
 def test_a_picture_that_is_damaged_is_not_drawn(tmp_path):
     with CaptionLog(tmp_path / "captions.db") as log:
         number = log.append(full(), b"no picture")  # with bytes that are no picture
-    with PageServer(Hub(), Access.of(), log=log.path) as server:
+    with PageServer(Hub(), Access(), log=log.path) as server:
         status, body, _ = get(server, f"/log/{number}/drawn.jpg")
     assert status == 404
     assert body.startswith("The picture of this caption is damaged: ")

@@ -45,7 +45,7 @@ def hub():
 
 @pytest.fixture(scope="module")
 def server(hub, log):
-    with PageServer(hub, Access.of(), log=log) as running:
+    with PageServer(hub, Access(), log=log) as running:
         yield running
 
 
@@ -200,7 +200,7 @@ def test_targets_are_large_enough_and_nothing_is_wider_than_a_phone(page):
 
 def test_without_a_log_the_page_says_which_command_writes_one(browser, tmp_path):
     path = tmp_path / "captions.db"
-    with PageServer(Hub(), Access.of(), log=path) as server:
+    with PageServer(Hub(), Access(), log=path) as server:
         page = browser.new_page()
         page.goto(f"{server.url}#before")
         expect(page.locator("#past .summary")).to_contain_text(

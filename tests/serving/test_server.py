@@ -41,13 +41,13 @@ def hub():
 
 @pytest.fixture(scope="module")
 def server(hub):
-    with PageServer(hub, Access.of()) as running:
+    with PageServer(hub, Access()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def locked():
-    with PageServer(Hub(), Access.of(TOKEN)) as running:
+    with PageServer(Hub(), Access(TOKEN)) as running:
         yield running
 
 
@@ -218,7 +218,7 @@ def test_a_line_end_in_a_caption_stays_inside_its_event(server, hub):
 
 def test_numbers_that_json_lacks_close_no_page():
     hub, number = Hub(), math.nan
-    with PageServer(hub, Access.of()) as server:
+    with PageServer(hub, Access()) as server:
         hub.publish(live_caption(coverage=number, age_s=number))
         newest(server, "front")
         with browsing(server) as browser:
@@ -251,7 +251,7 @@ def test_a_frame_is_encoded_once_for_all_and_only_if_somebody_asks(server, hub):
 
 def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_connected():
     hub = Hub()
-    with PageServer(hub, Access.of()) as server:
+    with PageServer(hub, Access()) as server:
         before = replace(live_caption("a lamp"), received_monotonic_s=time.monotonic() - 3)
         hub.publish(before)
         wait_until(lambda: json.loads(hub.past("front"))["moments"])
@@ -279,7 +279,7 @@ def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_conne
 
 def test_the_camera_that_is_silent_for_the_longest_time_gives_way_to_one_more_than_are_kept():
     hub = Hub()
-    with PageServer(hub, Access.of()) as server, browsing(server) as browser:
+    with PageServer(hub, Access()) as server, browsing(server) as browser:
         browser.next("hello")
         for number in range(MAX_CAMERAS + 3):
             hub.publish(live_caption(camera=f"invented {number}", shade=None))
@@ -321,7 +321,7 @@ def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server
 def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browser():
     hub = Hub()
     long = "a cup " + "very " * 1000 + "far away"
-    with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
+    with PageServer(hub, Access()) as server, closing(socket.socket()) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", server.port))
         slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -359,7 +359,7 @@ def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browse
 def test_a_browser_that_reads_too_slowly_is_disconnected(monkeypatch, limit, seconds, read_bytes):
     monkeypatch.setattr(f"smart_caption_ros.serving.{limit}", seconds)
     hub = Hub()
-    with PageServer(hub, Access.of()) as server, closing(socket.socket()) as slow:
+    with PageServer(hub, Access()) as server, closing(socket.socket()) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", server.port))
         slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -392,7 +392,7 @@ def test_more_browsers_than_the_limit_are_refused_in_a_sentence(server, hub, mon
 
 def test_a_server_that_stops_ends_open_streams_and_frees_its_port():
     hub = Hub()
-    with PageServer(hub, Access.of()) as server:
+    with PageServer(hub, Access()) as server:
         browser = Browser(server)
         browser.next("hello")
         began_s = time.monotonic()
@@ -402,7 +402,7 @@ def test_a_server_that_stops_ends_open_streams_and_frees_its_port():
             browser.next("nothing")
         browser.close()
     hub.publish(live_caption())  # the feed may go on for a moment
-    with PageServer(Hub(), Access.of(), port=server.port) as again:
+    with PageServer(Hub(), Access(), port=server.port) as again:
         assert get(again, "/")[0] == 200
 
 
@@ -417,7 +417,7 @@ def half_request(server):
 
 def test_half_requests_keep_nobody_out(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.connections.MAX_CONNECTIONS", 20)
-    with PageServer(Hub(), Access.of()) as server, ExitStack() as stack:
+    with PageServer(Hub(), Access()) as server, ExitStack() as stack:
         with browsing(server) as browser:
             browser.next("hello")
             clients = [stack.enter_context(closing(half_request(server))) for _ in range(100)]
@@ -433,7 +433,7 @@ def test_half_requests_keep_nobody_out(monkeypatch):
 
 def test_a_request_whose_header_does_not_end_is_given_up(monkeypatch):
     monkeypatch.setattr("smart_caption_ros.serving.connections.HEADER_TIMEOUT_S", 0.3)
-    with PageServer(Hub(), Access.of()) as server, closing(half_request(server)) as client:
+    with PageServer(Hub(), Access()) as server, closing(half_request(server)) as client:
         client.settimeout(TIMEOUT_S)
         with suppress(ConnectionResetError):
             assert client.recv(1) == b""
@@ -461,7 +461,7 @@ def test_of_many_errors_one_is_logged_in_a_while_on_one_line_with_the_number_of_
 
 
 def test_nonsense_does_not_fill_the_log(caplog):
-    with PageServer(Hub(), Access.of()) as server:
+    with PageServer(Hub(), Access()) as server:
         for _ in range(50):
             with closing(socket.create_connection(("127.0.0.1", server.port))) as client:
                 client.sendall(b"\x16\x03\x01 no HTTP\r\n\r\n")
@@ -480,7 +480,7 @@ def test_with_a_certificate_the_page_is_served_over_https_alone(tmp_path):
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost", "-out", str(certificate), "-keyout", str(key)]
     subprocess.run([*command, *names], check=True, capture_output=True)
-    with PageServer(Hub(), Access.of(TOKEN), tls=TlsFiles(certificate, key)) as server:
+    with PageServer(Hub(), Access(TOKEN), tls=TlsFiles(certificate, key)) as server:
         assert server.url == f"https://127.0.0.1:{server.port}/"
         context = ssl.create_default_context(cafile=str(certificate))
         with closing(http.client.HTTPSConnection("localhost", server.port, context=context)) as connection:
@@ -496,7 +496,7 @@ def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path):
     (tmp_path / "cert.pem").write_text("no certificate")
     for name, reason in (("cert.pem", ".+"), ("missing.pem", "No such file")):
         with pytest.raises(ServingError, match=rf"the certificate .*{name} cannot be used: {reason}"):
-            PageServer(Hub(), Access.of(), tls=TlsFiles(tmp_path / name))
+            PageServer(Hub(), Access(), tls=TlsFiles(tmp_path / name))
 
 
 # --- addresses -----------------------------------------------------------------------------------------
@@ -504,10 +504,10 @@ def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path):
 
 def test_a_port_that_is_taken_is_reported_in_a_sentence(server):
     with pytest.raises(ServingError, match=rf"^port {server.port} of 127.0.0.1 is taken by another program; .*--port"):
-        PageServer(Hub(), Access.of(), port=server.port)
+        PageServer(Hub(), Access(), port=server.port)
 
 
 def test_without_the_packages_of_the_server_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
     with pytest.raises(ServingError, match=r"needs uvicorn, .*pip install 'smart_caption_ros\[serve\]'"):
-        PageServer(Hub(), Access.of())
+        PageServer(Hub(), Access())
