@@ -7,5 +7,4 @@ from smart_caption_ros.bags.message_captioner import MessageCaptioner, ModelSett
 
 @pytest.fixture(scope="session")
 def message_captioner(detecting_bundle):
-    """Captions with the tiny bundle that detects objects."""
     return MessageCaptioner(ModelSettings(bundle=detecting_bundle, threads=1).load_captioner())

@@ -59,7 +59,6 @@ def caption(
 
 
 def full(at_s=0.0):
-    """A caption with everything that a record has."""
     return caption(
         "a red cup on a table",
         at_s,
@@ -73,7 +72,6 @@ def full(at_s=0.0):
 
 
 def at(x, y, z=0.0, frame_id="map"):
-    """A pose without a turn."""
     return Pose(frame_id, (x, y, z), (0.0, 0.0, 0.0, 1.0))
 
 

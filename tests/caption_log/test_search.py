@@ -129,7 +129,6 @@ def test_a_class_in_such_a_script_is_found_too(tmp_path):
 
 def test_one_row_is_read_by_its_id(reader):
     row = reader.row(START_MS)
-    assert row is not None
     assert (row.text, row.picture) == ("a red cup on a table", JPEG)
     assert [reader.row(number) for number in (1, -1, 10**30)] == [None] * 3
     assert reader.with_pictures(reader.find(Query())) == {START_MS}

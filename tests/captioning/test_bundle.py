@@ -124,7 +124,6 @@ def test_the_default_bundle_is_complete_and_states_its_training_data_and_scores(
 
 def test_a_bundle_may_carry_a_detector(bundle_with_detector, tiny_bundle):
     bundle = Bundle.load(bundle_with_detector)
-    assert bundle.detector is not None
     assert (bundle.detector.layout, bundle.detector.minimum_score) == ("yolox", 0.75)
     assert bundle.class_names[16] == "dog"
     assert Bundle.load(tiny_bundle).detector is None

@@ -13,8 +13,6 @@ from tests.frames import blobs
 
 
 class _Graph:
-    """A graph whose outputs are changed."""
-
     def __init__(self, graph, change):
         self._graph, self._change = graph, change
 

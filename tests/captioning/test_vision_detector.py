@@ -56,7 +56,6 @@ def test_captions_are_the_same_with_and_without_the_detector(captioner, detectin
 
 def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(detecting_bundle, tmp_path):
     given = Captioner.from_bundle(detecting_bundle, detector=write_yolox(tmp_path / "tiny.onnx"))
-    assert given.detector is not None
     assert given.detector.layout == "yolox"
     image = blobs(4)
     found = Captioner.from_bundle(detecting_bundle).caption(image).objects

@@ -35,7 +35,6 @@ CAPTIONS = {
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """The user's cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "smart_caption_ros"
 
@@ -70,7 +69,6 @@ def run(*arguments):
 
 
 def figures(*arguments):
-    """What the command writes as JSON."""
     output = Path(os.environ["XDG_CACHE_HOME"]).parent / "out.json"
     result = run(*arguments, "--json", output)
     assert result.exit_code == 0, result.output

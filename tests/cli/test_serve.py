@@ -82,7 +82,6 @@ def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_ope
     command = [sys.executable, "-c", "from smart_caption_ros.cli import main; main()", "serve", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             said = process.stdout.readline()
             match = re.match(r"Open http://127\.0\.0\.1:(\d+)/\?token=([\w-]{32,}) here, or with ", said)
             assert match, said or process.communicate()
@@ -110,7 +109,6 @@ def test_the_command_serves_captions_behind_a_token_and_ends_at_sigterm_with_ope
             process.send_signal(signal.SIGTERM)
             assert stream.read().count(b"event: ") > 0, "the stream was ended, not cut off"
             assert process.wait(30) == 0
-            assert process.stderr is not None
             assert process.stderr.read() == ""
         finally:
             process.kill()

@@ -70,7 +70,6 @@ def add_static_captioner(bundle):
 
 
 def list_file(bundle, name):
-    """List a file in the manifest as it is now."""
     manifest = json.loads((bundle / "manifest.json").read_text())
     path = bundle / name
     manifest["files"][name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}

@@ -17,8 +17,6 @@ from tests.fleet.works import Failing, Sleeping, Square
 
 
 class InProcess:
-    """Works here."""
-
     capacity = 2
 
     def submit(self, work):

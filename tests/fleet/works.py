@@ -10,8 +10,6 @@ from smart_caption_ros.sources import SourceError
 
 @dataclass(frozen=True)
 class Square:
-    """A shard whose value is a square."""
-
     number: int
 
     @property
@@ -44,8 +42,6 @@ class Failing(Square):
 
 @dataclass(frozen=True)
 class Sleeping:
-    """A shard that takes very long."""
-
     name: str = "sleeping"
 
     def run(self):

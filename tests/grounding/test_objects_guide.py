@@ -33,7 +33,6 @@ def guide(finder):
 
 
 def biases(guide, complete=False, **scores):
-    """The words with a bias, and their biases."""
     named = {name.replace("_", " "): score for name, score in scores.items()}
     made = guide.word_biases(ClassScores(named, complete), VOCABULARY)
     assert made.bias.shape == made.groups.shape == (1, len(VOCABULARY))

@@ -10,15 +10,12 @@ from smart_caption_ros.grounding.word_vectors import default_table_path
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """The folder of conversions, in an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "smart_caption_ros" / "word_vectors"
 
 
 def cosine(vectors, a, b):
     x, y = (vectors.mean(words.split()) for words in (a, b))
-    assert x is not None
-    assert y is not None
     return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
 
 

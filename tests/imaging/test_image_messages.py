@@ -355,7 +355,6 @@ def test_any_combination_of_fields_gives_the_image_or_the_error(height, width, e
 
 
 def photograph():
-    """Smooth colours, which JPEG keeps nearly as they are."""
     down, right = np.mgrid[0:48, 0:64]
     return np.dstack([4 * right, 5 * down, 255 - 2 * (right + down)]).astype(np.uint8)
 

@@ -50,11 +50,9 @@ class TerminalProcess:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def type(self, keys):
-        """Press keys."""
         os.write(self._master, keys)
 
     def hang_up(self):
-        """Close the window."""
         if self._master >= 0:
             os.close(self._master)
             self._master = -1
@@ -75,14 +73,12 @@ class TerminalProcess:
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", whole[-1]).replace("\r", "") if whole else ""
 
     def wait_for(self, condition, timeout_s=60.0):
-        """Read until a condition holds."""
         end_s = time.monotonic() + timeout_s
         while not condition():
             assert time.monotonic() < end_s, f"status {self.process.poll()}, screen:\n{self.screen}\n{self.received!r}"
             self._read(0.1)
 
     def wait(self, timeout_s=30.0):
-        """Read until the process ends, and return its exit status."""
         self.wait_for(lambda: self.process.poll() is not None, timeout_s)
         self._read(0.0)
         return self.process.wait()

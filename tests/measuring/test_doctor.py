@@ -31,7 +31,6 @@ def by_name(checks):
 
 @pytest.fixture(scope="module")
 def all_checks():
-    """The result of all checks on this machine, in an environment without the variables above."""
     with pytest.MonkeyPatch.context() as patch:
         for name in VARIABLES:
             patch.delenv(name, raising=False)

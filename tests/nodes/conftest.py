@@ -29,7 +29,6 @@ def node_with(monkeypatch):
 
 @pytest.fixture
 def node(node_with):
-    """A node in a ROS domain of its own, without an executor."""
     return node_with()
 
 

@@ -20,8 +20,6 @@ BREAKS_THE_ENGINE = 66
 
 
 class FakeCaptioner:
-    """Takes the place of `smart_caption_ros.captioning.Captioner`."""
-
     def __init__(self, path=None, engine="auto", threads=None, detector=None, minimum_score=None, *, delay_s=0.0):
         self.model = "fake model"
         self.engine = f"fake engine ({engine}, {threads} threads)"
@@ -104,7 +102,6 @@ def painted(shade, width=64, height=48):
 
 
 def image_fields(shade, **changes):
-    """Fields of a sensor_msgs/Image of one shade, some of them changed."""
     from smart_caption_ros.imaging.image_messages import encode_image
 
     return {**encode_image(painted(shade)), **changes}

@@ -22,8 +22,6 @@ FINE = DiagnosticStatus(name="robot/node: captions", level=DiagnosticStatus.OK, 
 
 
 class FakeStatus(DiagnosticStatus):
-    """A status that a task fills."""
-
     def summary(self, level, message):
         self.level, self.message = level, message
 
@@ -67,14 +65,12 @@ class Bench:
         self.executor.add_node(self.user)
 
     def make_node(self, **overrides):
-        """Make the node with the given parameters."""
         parameters = [Parameter(name.replace("__", "."), value=value) for name, value in overrides.items()]
         node = Node("node", namespace="robot", context=self.context, parameter_overrides=parameters)
         self.executor.add_node(node)
         return node
 
     def next_array(self):
-        """Return the next message."""
         self.arrays.clear()
         end_s = time.monotonic() + 30
         while time.monotonic() < end_s:

@@ -34,7 +34,6 @@ def made(tmp_path):
 
 
 def would_make(tree, target, run):
-    """The commands that `make` would run, without running them."""
     return run("make", "--no-print-directory", "-C", tree, "--just-print", target, **DEFAULTS).stdout.splitlines()
 
 

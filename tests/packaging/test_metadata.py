@@ -47,7 +47,6 @@ def ros_dependencies():
 
 def test_version_is_the_same_everywhere():
     newest = re.search(r"^(\d+\.\d+\.\d+)\n-+$", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
-    assert newest is not None
     versions = {
         "pyproject.toml": PROJECT["version"],
         "package.xml": PACKAGE_XML.findtext("version"),

@@ -8,8 +8,6 @@ from tests.serving.captions import live_caption
 
 
 class Recorder:
-    """A hub that keeps what it gets."""
-
     def __init__(self):
         self.captions = []
         self.status = {}

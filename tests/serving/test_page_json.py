@@ -25,7 +25,6 @@ CUPS = [replace(CUP, score=0.9 - n / 10) for n in range(4)]
 )
 def test_a_plural_names_as_many_objects_of_its_class_as_it_says(text, index, lemma, named):
     live = live_caption(text)
-    assert live.grounding is not None
     objects = (CUPS[0], TABLE, *CUPS[1:])
     nouns = [GroundedNoun(text.split()[index], lemma, index, 0, 1.0)]
     if "tables" in text:

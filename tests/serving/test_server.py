@@ -52,8 +52,6 @@ def locked():
 
 
 class Browser:
-    """Reads the stream of events."""
-
     def __init__(self, server, **headers):
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)
         self.connection.request("GET", "/events", headers=headers)

@@ -44,11 +44,9 @@ class Robot:
         return self._processes[-1]
 
     def start_caption_node(self, *ros_args, engine="fake"):
-        """The caption node with the fake engine, or the slow one."""
         return self.start(f"tests.system.{engine}_engine_node", *ros_args)
 
     def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
-        """Spins until the condition holds and returns its value."""
         deadline_s = time.monotonic() + timeout_s
         while not (value := condition()):
             assert time.monotonic() < deadline_s, f"no {what} after {timeout_s:g} s\n{self.log_tails()}"
@@ -75,7 +73,6 @@ class Robot:
         return publisher
 
     def client(self, kind, name):
-        """The client of a service that is there; the same one for every call."""
         if (kind, name) not in self._clients:
             self._clients[kind, name] = self.node.create_client(kind, name)
             self.wait_for(self._clients[kind, name].service_is_ready, f"service {name}")
@@ -83,7 +80,6 @@ class Robot:
         return self._clients[kind, name]
 
     def call(self, kind, name, **fields):
-        """Calls a service and returns its response."""
         client = self.client(kind, name)
         self.wait_for(client.service_is_ready, f"service {name}")
         calls = [client.call_async(kind.Request(**fields))]
@@ -106,19 +102,16 @@ class Robot:
         return result
 
     def get_parameters(self, node, *names):
-        """The values of another node's parameters."""
         from rcl_interfaces.srv import GetParameters
 
         return self.call(GetParameters, f"{node}/get_parameters", names=list(names)).values
 
     def lifecycle_state(self, node="/caption_node"):
-        """The label of a lifecycle node's state."""
         from lifecycle_msgs.srv import GetState
 
         return self.call(GetState, f"{node}/get_state").current_state.label
 
     def change_state(self, transition, node="/caption_node"):
-        """Triggers a transition by its label; returns whether it was successful."""
         from lifecycle_msgs.msg import Transition
         from lifecycle_msgs.srv import ChangeState
 
@@ -126,11 +119,9 @@ class Robot:
         return self.call(ChangeState, f"{node}/change_state", transition=transition_message).success
 
     def log_tails(self):
-        """The end of what every process printed."""
         return "\n".join(f"--- {process.module}\n{process.log_tail(30)}" for process in self._processes)
 
     def close(self):
-        """Ends all processes and the node."""
         for process in self._processes:
             process.stop()
         self._executor.shutdown()
@@ -159,7 +150,6 @@ def shared_robot(tmp_path_factory):
 
 @pytest.fixture
 def robot(ros_environment, tmp_path):
-    """See Robot."""
     robot = Robot(tmp_path)
     yield robot
     robot.close()

@@ -41,7 +41,6 @@ def parameters(source, **values):
 
 
 def reliably(*topics):
-    """Arguments with which the camera node publishes reliably."""
     settings = ("reliability:=reliable", "depth:=10")
     return [part for topic in topics for s in settings for part in ("-p", f"qos_overrides.{topic}.publisher.{s}")]
 

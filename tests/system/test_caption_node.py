@@ -69,21 +69,17 @@ class User:
         return image.header
 
     def publish_as_it_is(self, image):
-        """Publishes an image with the header that it has."""
         self._images.publish(image)
 
     def publish_bytes(self, serialised):
-        """Publishes bytes in place of a serialised image."""
         self._images.publish(serialised)
 
     def answer_to(self, header):
-        """The answer with this header."""
         return self.robot.wait_for(
             lambda: next((c for c in self.captions if c.header == header), None), "answer to an image"
         )
 
     def ask(self, image=None, shade=100):
-        """Publishes an image and waits for the answer to it."""
         return self.answer_to(self.publish(image, shade))
 
 

@@ -34,8 +34,6 @@ def detected(name, box=(1, 2, 30, 40), **fields):
 
 
 class Detector:
-    """Another node's detector: publishes on the detections topic."""
-
     def __init__(self, robot):
         self._publisher = robot.publisher(DetectedObjectArray, "/detections", RELIABLE)
 

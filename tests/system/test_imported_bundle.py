@@ -107,7 +107,6 @@ def test_watch_and_serve_show_the_captions_of_an_imported_bundle(bundle, tmp_pat
     command_line = [sys.executable, "-c", CLI, "serve", "--port", "0", "--token", TOKEN, *source]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
             assert address
             shown = {}

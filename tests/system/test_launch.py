@@ -60,7 +60,6 @@ def launch(robot, name, *arguments):
 
 
 def node_pids(process):
-    """Process ids of the caption nodes that were started."""
     started = re.findall(r"\[caption_node-\d+\]: process started with pid \[(\d+)\]", process.log.read_text())
     return [int(pid) for pid in started]
 

@@ -37,7 +37,6 @@ def test_images_are_compressed_only_while_somebody_subscribes(node):
     )
     assert outputs.subscribers == 1
     compressed = outputs.messages(painted(1))[1]
-    assert compressed is not None
     assert compressed.format == "bgr8; jpeg compressed bgr8"
     assert bytes(compressed.data).startswith(b"\xff\xd8")
     node.destroy_subscription(subscription)

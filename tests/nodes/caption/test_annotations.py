@@ -63,7 +63,6 @@ def stand_in():
 
 @pytest.fixture
 def foxglove_msgs():
-    """foxglove_msgs.msg where it is installed, else a stand-in."""
     return publisher.foxglove_msgs or stand_in()
 
 

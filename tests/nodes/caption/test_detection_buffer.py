@@ -38,7 +38,6 @@ def test_the_nearest_of_the_same_camera_among_the_newest_is_found(entries, stamp
     if not candidates:
         assert name is None
     else:
-        assert name is not None
         nearest = int(name.rpartition(" ")[2])
         assert abs(nearest - stamp_ns) == min(abs(stamp - stamp_ns) for stamp in candidates)
 

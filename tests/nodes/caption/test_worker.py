@@ -58,7 +58,6 @@ class GatedCaptioner(FakeCaptioner):
         wait_for(lambda: len(self.begun) > count, "next image")
 
     def open(self):
-        """Caption all images from now on."""
         self._is_open = True
         self._gate.release()
 
@@ -91,7 +90,6 @@ class Shared:
         self._node.set_parameters([Parameter(name, value=value) for name, value in values.items()])
 
     def expect_detections(self, *cameras):
-        """Let the detections topics of cameras have a publisher."""
         inputs = [camera.detection_input for camera in cameras]
         has_publisher = property(lambda given: given in inputs)
         self._monkeypatch.setattr(type(self.front.detection_input), "has_publisher", has_publisher)
