@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-import rclpy
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -31,11 +29,8 @@ NAME = ParameterSpec("name", "me", "Who.", Changes.ONLY_AT_START)
 
 
 @pytest.fixture
-def context():
-    context = Context()
-    rclpy.init(context=context)
-    yield context
-    context.try_shutdown()
+def context(node):
+    return node.context
 
 
 def node_with(context, **given):

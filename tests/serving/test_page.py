@@ -250,13 +250,3 @@ def test_the_page_says_that_the_server_is_away_and_connects_again(open_page):
     with PageServer(hub, Access(), port=server.port):
         expect(page.locator("#connection")).to_have_text("Connected")
         publish(hub, page, "a new lamp here")
-
-
-def test_the_address_with_the_token_opens_the_page_and_takes_the_token_out_of_it(open_page):
-    hub, token = Hub(), make_token()
-    with PageServer(hub, Access(token)) as server:
-        page = open_page(server, query=f"?token={token}", alone=True)
-        publish(hub, page, "a cup beside a lamp")
-        expect(page.locator("#view img.frame")).to_be_visible()
-        assert page.url == server.url
-        page.close()

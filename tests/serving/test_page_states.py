@@ -1,6 +1,5 @@
 """The states of the page in Chromium: all cameras, one, dead ones, none; extremes, phones; axe finds nothing in any."""
 
-import math
 import re
 import time
 from dataclasses import replace
@@ -346,29 +345,3 @@ def test_axe_finds_nothing_in_the_log_and_without_a_server(hub, tmp_path, open_p
     expect(page.locator("#connection")).to_have_attribute("data-state", "lost")
     expect(page.locator("#state-label")).to_have_text("Not connected")
     assert faults(page) == []
-
-
-@pytest.mark.long
-def test_nothing_jumps_while_captions_change(hub, server, open_page):
-    page = open_page(server)
-    page.evaluate(
-        "() => { window.shift = 0; const add = (list) => list.getEntries().forEach((it) => shift += it.value);"
-        " new PerformanceObserver(add).observe({type: 'layout-shift', buffered: false}); }"
-    )
-    hub.publish(live_caption())
-    expect(page.locator("#words")).to_have_text("a cup beside a lamp")
-    page.evaluate("shift = 0")
-    texts = [
-        "a cup",
-        "a cup beside a very tall lamp on a table",
-        "two cups",
-        "a dog with a cup in a large kitchen room",
-    ]
-    for number in range(150):
-        objects = [
-            DetectedObject(f"thing {n % 7}", n, 0.5, (n, n, n + 9, n + 9 + math.sin(number)))
-            for n in range(number % 12)
-        ]
-        hub.publish(with_objects(live_caption(texts[number % 4]), [CUP, *objects]))
-        page.wait_for_timeout(100)
-    assert page.evaluate("shift") < 0.05

@@ -20,45 +20,24 @@ STAMP = Time(sec=12, nanosec=34)
 HEADER = Header(stamp=STAMP, frame_id="camera")
 
 
+def message(name, fields, default=lambda: None):
+    fields = [(each, Any, field(default_factory=default)) for each in fields.split()]
+    return make_dataclass(name, fields, kw_only=True, slots=True)
+
+
 def stand_in():
-    """The messages of foxglove_msgs 3 by their published definitions: fields with their types, and no others."""
-
-    def message(name, **fields):
-        return make_dataclass(
-            name,
-            [(field_name, Any, field(default_factory=kind)) for field_name, kind in fields.items()],
-            kw_only=True,
-            slots=True,
-        )
-
-    point = message("Point2", x=float, y=float)
-    color = message("Color", r=float, g=float, b=float, a=float)
-    points = message(
-        "PointsAnnotation",
-        timestamp=Time,
-        type=int,
-        points=list,
-        outline_color=color,
-        outline_colors=list,
-        fill_color=color,
-        thickness=float,
-        metadata=list,
+    """The messages of foxglove_msgs 3 by their published definitions: their fields, and no others."""
+    points = "timestamp type points outline_color outline_colors fill_color thickness metadata"
+    texts = "timestamp position text font_size text_color background_color metadata"
+    messages = SimpleNamespace(
+        Point2=message("Point2", "x y"),
+        Color=message("Color", "r g b a"),
+        PointsAnnotation=message("PointsAnnotation", points),
+        TextAnnotation=message("TextAnnotation", texts),
+        ImageAnnotations=message("ImageAnnotations", "timestamp circles points texts metadata", list),
     )
-    points.LINE_LOOP = 2
-    text = message(
-        "TextAnnotation",
-        timestamp=Time,
-        position=point,
-        text=str,
-        font_size=float,
-        text_color=color,
-        background_color=color,
-        metadata=list,
-    )
-    annotations = message("ImageAnnotations", timestamp=Time, circles=list, points=list, texts=list, metadata=list)
-    return SimpleNamespace(
-        Point2=point, Color=color, PointsAnnotation=points, TextAnnotation=text, ImageAnnotations=annotations
-    )
+    messages.PointsAnnotation.LINE_LOOP = 2
+    return messages
 
 
 @pytest.fixture
@@ -116,7 +95,5 @@ def test_an_image_that_was_not_captioned_removes_the_annotations(foxglove_msgs):
 
 def test_older_messages_without_a_stamp_of_all_are_filled_as_well(record):
     older = stand_in()
-    older.ImageAnnotations = make_dataclass(
-        "ImageAnnotations", [(name, list, field(default_factory=list)) for name in ("circles", "points", "texts")]
-    )
+    older.ImageAnnotations = message("ImageAnnotations", "circles points texts", list)
     assert len(to_annotations(record, HEADER, older).points) == 2

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from smart_caption_ros.msg import BoundingBox, DetectedObject, DetectedObjectArray
-from std_msgs.msg import Header
 
 from smart_caption_ros import captioning
 from smart_caption_ros.detection.class_names import COCO_CLASSES
@@ -16,7 +15,6 @@ from smart_caption_ros.nodes.caption.detection_messages import (
     objects_of_array,
     objects_of_vision,
     objects_of_yolo,
-    to_vision,
 )
 
 NAMES = dict(enumerate(COCO_CLASSES))
@@ -125,31 +123,6 @@ def test_a_turned_box_gets_the_upright_one_around_it():
 @pytest.mark.parametrize("box", [(math.nan, 0, 1, 1), (0, 0, math.inf, 1), (5, 5, 5, 9), (9, 9, 1, 1), (9, 0, 1, 5)])
 def test_boxes_that_are_no_boxes_are_no_objects(read, box):
     assert read(tuple(map(float, box))) is None
-
-
-def vision_module():
-    """Messages of vision_msgs that keep what they are given."""
-
-    def box(**given):
-        return SimpleNamespace(center=SimpleNamespace(position=SimpleNamespace(), theta=0.0), **given)
-
-    return SimpleNamespace(
-        BoundingBox2D=box,
-        Detection2D=SimpleNamespace,
-        Detection2DArray=SimpleNamespace,
-        ObjectHypothesisWithPose=lambda: SimpleNamespace(hypothesis=SimpleNamespace()),
-    )
-
-
-def test_objects_come_back_from_a_vision_message_with_the_header_of_their_image():
-    dog = captioning.DetectedObject("dog", 16, 0.5, BOX)
-    cup = captioning.DetectedObject("cup", 41, 0.25, (0.0, 0.5, 3.0, 2.0))
-    header = Header(frame_id="left_eye")
-    message = to_vision([dog, cup], header, vision_module())
-    assert list(objects_of_vision(message, NAMES)) == [dog, cup]
-    assert (message.header, message.detections[1].header) == (header, header)
-    assert message.detections[0].bbox.center.position.x == 20.0
-    assert not to_vision([], header, vision_module()).detections
 
 
 floats = st.floats(width=32)

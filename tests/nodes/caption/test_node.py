@@ -7,11 +7,9 @@ import time
 import weakref
 
 import pytest
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
@@ -28,7 +26,6 @@ from smart_caption_ros.nodes import diagnostics_publisher
 from smart_caption_ros.nodes.caption import overlay
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.worker import Worker
-from smart_caption_ros.nodes.demo.processes import free_domain_id
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 
@@ -48,9 +45,10 @@ class Loaders:
 class Bench:
     """A caption node and a user's node, spun in a thread; what the user received is in `captions` and `diagnostics`."""
 
-    def __init__(self, context, node, loaders):
+    def __init__(self, node, loaders):
         self.node = node
         self.loaders = loaders
+        context = node.context
         self.user = Node("user", context=context)
         self.captions = []
         self.diagnostics = []
@@ -105,12 +103,11 @@ class Bench:
         self.wait_for(future.done, "state")
         return future.result().current_state.label
 
-    def close(self, context):
+    def close(self):
         self._ended = True
         self._spinning.join()
         self.executor.shutdown()
         self.node.close()
-        context.try_shutdown()
 
 
 @pytest.fixture
@@ -119,24 +116,31 @@ def loaded():
 
 
 @pytest.fixture
-def bench(monkeypatch, loaded):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-
-    loaders = Loaders(loaded)
+def make_bench(node, monkeypatch, loaded):
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
-    given = {"autostart": False, "detector": "/d.onnx", "objects_from": "topic", "threads": 3}
-    parameters = [Parameter(name, value=value) for name, value in given.items()]
-    node = CaptionNode(
-        load_captioner=lambda *chosen: loaders.captioner(*chosen),
-        load_coverage=lambda *chosen: loaders.coverage(*chosen),
-        context=context,
-        parameter_overrides=parameters,
-    )
-    bench = Bench(context, node, loaders)
-    yield bench
-    bench.close(context)
+    made = []
+
+    def make(captioner=None, **given):
+        loaders = Loaders(loaded)
+        loaders.captioner = captioner or loaders.captioner
+        values = {"detector": "/d.onnx", "objects_from": "topic", "threads": 3, **given}
+        caption_node = CaptionNode(
+            load_captioner=lambda *chosen: loaders.captioner(*chosen),
+            load_coverage=lambda *chosen: loaders.coverage(*chosen),
+            context=node.context,
+            parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
+        )
+        made.append(Bench(caption_node, loaders))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.close()
+
+
+@pytest.fixture
+def bench(make_bench):
+    return make_bench(autostart=False)
 
 
 def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench):
@@ -269,9 +273,7 @@ def cancelled(monkeypatch):
 
 
 @pytest.mark.parametrize("autostart", [False, True])
-def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(monkeypatch, autostart, cancelled):
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
+def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(make_bench, autostart, cancelled):
     loading = threading.Event()
 
     def load(*chosen):
@@ -281,15 +283,7 @@ def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(monkey
             raise RuntimeError("the build was cancelled")
         return FakeCaptioner(*chosen)
 
-    context = Context()
-    rclpy.init(context=context, domain_id=free_domain_id())
-    node = CaptionNode(
-        load_captioner=load,
-        load_coverage=lambda *chosen: FakeCoverage(),
-        context=context,
-        parameter_overrides=[Parameter("autostart", value=autostart)],
-    )
-    bench = Bench(context, node, Loaders([]))
+    bench = make_bench(load, autostart=autostart)
     configuring = threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CONFIGURE])
     if not autostart:
         configuring.start()
@@ -305,8 +299,7 @@ def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(monkey
     assert bench.status().level == DiagnosticStatus.OK, "who cancels it knows why it failed"
     configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
     assert configured.success
-    node.interrupt()
-    bench.close(context)
+    bench.node.interrupt()
 
 
 def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled, bench):
