@@ -32,7 +32,7 @@ def mean(values):
     return fmean(values) if values else None
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(FRAMES)
 def test_figures_are_the_means_over_the_frames_that_have_such_objects(coverage, frames):
     tally = CoverageTally(coverage)
@@ -62,7 +62,7 @@ def test_figures_are_the_means_over_the_frames_that_have_such_objects(coverage, 
     json.dumps(report.to_json(), allow_nan=False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(FRAMES)
 def test_classes_and_near_misses_add_up_to_the_assignments(coverage, frames):
     tally = CoverageTally(coverage)

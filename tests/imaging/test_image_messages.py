@@ -340,7 +340,7 @@ def test_distances_in_32fc1_are_not_taken_for_a_picture(values, sentence):
         decode_image(msg)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     height=st.integers(-1, 5),
     width=st.integers(-1, 5),

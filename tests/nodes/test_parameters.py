@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -158,7 +158,6 @@ def test_an_atomic_request_changes_all_of_its_parameters_or_none(context):
     table = [SPEED, COUNT, COLOUR, NAME]
     parameters = Parameters(node, table, rule=blue_needs_a_count, on_change=changes.append)
 
-    @settings(max_examples=200, deadline=None)
     @given(st.lists(ANY_VALUE, min_size=1, max_size=4))
     def check(request):
         before = dict(parameters.values)

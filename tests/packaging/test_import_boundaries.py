@@ -150,7 +150,11 @@ def test_importing_what_needs_no_ros_loads_neither_torch_nor_rclpy():
         "import importlib, sys\n"
         f"for room in {rooms}:\n"
         "    importlib.import_module(f'smart_caption_ros.{room}')\n"
-        "    assert not {'rclpy', 'torch'} & set(sys.modules), room"
+        "    assert not {'rclpy', 'torch'} & set(sys.modules), room\n"
+        "from smart_caption_ros.grounding.nouns import NounFinder\n"
+        "assert NounFinder.load().nouns('a dog')[0].lemma == 'dog'\n"
+        "assert not {'torch', 'spacy.cli'} & set(sys.modules), 'loading a pipeline of spaCy'\n"
+        "importlib.util.find_spec('torch')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr

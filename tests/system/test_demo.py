@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import cv2
-import numpy as np
 import pytest
 
 from smart_caption_ros.captioning import Captioner
@@ -29,16 +28,6 @@ def run(*arguments):
     return subprocess.run(
         [*COMMAND, "--timeout", TIMEOUT_S, *arguments], capture_output=True, text=True, timeout=300, check=False
     )
-
-
-@pytest.fixture
-def photos(tmp_path):
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    noise = np.random.default_rng(1).integers(0, 255, (480, 640, 3), np.uint8)
-    cv2.imwrite(str(folder / "noise.png"), noise)
-    cv2.imwrite(str(folder / "grey.jpg"), painted(120, 640, 480))
-    return folder
 
 
 def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_path):
@@ -84,15 +73,6 @@ def test_the_demo_drives_through_the_household_sequences_with_their_objects(tmp_
         assert overlay.shape[1] == frame.image_bgr.shape[1]
     assert cv2.imread(str(output / "contact_sheet.png")) is not None
     assert sorted(path.name for path in output.iterdir()) == ["captions.jsonl", "contact_sheet.png", "overlays"]
-
-
-@pytest.mark.long
-def test_any_folder_can_be_the_source(photos, tmp_path):
-    done = run("--source", str(photos), "--output", str(tmp_path / "out"), "--rate", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    records = [json.loads(line) for line in (tmp_path / "out" / "captions.jsonl").read_text().splitlines()]
-    assert [Path(record["image"]).name for record in records] == ["grey.jpg", "noise.png"]
-    assert {record["objects_from"] for record in records} == {"detector"}
 
 
 @pytest.mark.long

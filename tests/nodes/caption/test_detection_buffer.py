@@ -1,6 +1,5 @@
 """An image gets the detections of its own stamp, else the nearest; memory and waiting have an end."""
 
-import threading
 import time
 
 import pytest
@@ -56,35 +55,6 @@ def waited_s(buffer, timeout_s, stamp_ns=5):
     return time.monotonic() - started_s
 
 
-def test_a_detector_that_is_behind_is_waited_for():
-    buffer = buffer_of((4, ""))
-    timer = threading.Timer(0.1, buffer.add, [detections(5)])
-    timer.start()
-    assert waited_s(buffer, 60) < 50
-    assert found(buffer, 5) == " 5"
-    timer.join()
-
-
 @pytest.mark.parametrize(("stamp_ns", "timeout_s"), [(5, 3600), (0, 3600), (7, 0.05)])
 def test_nobody_waits_for_a_detector_that_has_passed_the_image_or_for_longer_than_the_limit(stamp_ns, timeout_s):
     assert waited_s(buffer_of((4, ""), (6, "")), timeout_s, stamp_ns) < 50
-
-
-def test_a_closed_buffer_has_nothing_and_nobody_waits_for_it():
-    buffer = buffer_of((4, ""))
-    timer = threading.Timer(0.1, buffer.close)
-    timer.start()
-    assert waited_s(buffer, 3600) < 50
-    timer.join()
-    assert found(buffer, 5) is None
-    assert waited_s(buffer, 3600) < 50, "nor does the next one"
-    buffer.open()
-    assert waited_s(buffer, 0.1) >= 0.1
-
-
-def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_kept():
-    second = 10**9
-    buffer = buffer_of((4 * second, ""), (9 * second, ""), (3 * second, ""))
-    buffer.note_image(9 * second)
-    buffer.note_image(3 * second)
-    assert found(buffer, 9 * second) == f" {3 * second}", "a detector may publish before the camera"

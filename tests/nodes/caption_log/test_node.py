@@ -187,11 +187,6 @@ def test_a_log_that_cannot_be_opened_is_named(domain, tmp_path):
         log_node(domain, path)
 
 
-def test_the_path_cannot_be_changed_from_outside(logger):
-    (result,) = logger.set_parameters([Parameter("path", value="/etc/passwd")])
-    assert not result.successful
-
-
 def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
     said = []
