@@ -1,26 +1,12 @@
 """Tiny captioners, traced once and joined in many ways, and an exported bundle."""
 
 import pytest
-import torch
 
 from export.storage import round_to_float16
 from export.trace import trace_captioner
 from smart_caption_ros.captioning.search import Search
-from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.export.command import VISION, export
 from tests.tiny_model import tiny_smart, tiny_trained
-
-
-@pytest.fixture(scope="session", params=[(1, 1), (10, 1)], ids=lambda p: f"beam{p[0]}-layers{p[1]}")
-def traced_model(request):
-    """A captioner and its graphs, with the smallest and the largest beam."""
-    beam_size, layers = request.param
-    model = tiny_smart(encoder_layers=layers, decoder_layers=layers)
-    with torch.no_grad():  # the beams of an image end at up to eight different steps
-        model.word_embedding.weight *= 3
-        model.word_projection.weight *= 3
-        model.word_projection.weight[Vocabulary.end_id] *= 2.5
-    return model, trace_captioner(model, Search(beam_size))
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +21,6 @@ def traced():
 def backbone():
     """The random backbone of the exported bundle, with weights that 16 bits hold; it must not be changed."""
     backbone = tiny_trained().backbone
-    assert backbone is not None
     round_to_float16(backbone)
     return backbone
 

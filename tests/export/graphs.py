@@ -5,8 +5,8 @@ import onnxruntime
 import torch
 
 from smart_caption_ros.captioning.guidance import WordBiases
-from tests.plain_beam_search import plain_beam_search
-from training.models.captioner import Visual
+from training.decoding.beam_search import Hypotheses
+from training.models.captioner import PADDING_ID, Visual
 
 MAX_WORDS = 12
 
@@ -18,12 +18,8 @@ def session_of(graph):
     return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-Guides = list[dict[int, tuple[float, int]]]
-"""Bias and group of words by their ids, for each image."""
-
-
 def random_guides(batch, words, seed):
-    """Biases of twelve words in four groups, for each image; some are negative."""
+    """For each image the bias and the group of twelve words by their ids; some biases are negative."""
     random = np.random.default_rng(seed)
     return [
         {
@@ -58,29 +54,24 @@ def run(session, visual, biases=None, *, every_beam=False):
     return dict(zip((output.name for output in session.get_outputs()), session.run(None, inputs), strict=True))
 
 
+def hypotheses(session, visual, biases=None, *, every_beam=False):
+    """What :func:`run` gives as the search in torch gives it."""
+    found = run(session, visual, biases, every_beam=every_beam)
+    return Hypotheses(*(torch.from_numpy(found[name]) for name in Hypotheses._fields))
+
+
+def assert_same_beams(found, expected):
+    """Compare all beams of two searches."""
+    assert torch.equal(found.words, expected.words)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=1e-5)
+    real = expected.words != PADDING_ID
+    torch.testing.assert_close(found.attention[real], expected.attention[real], atol=1e-4, rtol=1e-5)
+
+
 def ragged(batch, seed, length=9):
     """Random tokens, another number of them for each image; the first has all."""
     torch.manual_seed(seed)
     counts = torch.randint(1, length + 1, (batch, 1))
     counts[0] = length
     return Visual(torch.randn(batch, length, 24) * 2, torch.arange(length)[None] < counts)
-
-
-def assert_equal_to_plain_search(captioner, found, visual, beams, guides=None):
-    """Compare the ``beams`` best of each image with a plain torch beam search; return the lengths of all beams."""
-    batch, beam_size, _ = found["words"].shape
-    lengths = []
-    for image in range(batch):
-        one = Visual(*(None if field is None else field[image : image + 1] for field in visual))
-        guide = None if guides is None else guides[image]
-        expected = plain_beam_search(captioner, one, beam_size, MAX_WORDS, guide=guide)
-        for place in range(beams):
-            words, log_probabilities = expected[place].words, expected[place].log_probabilities
-            assert found["words"][image, place, : len(words)].tolist() == words
-            assert not found["words"][image, place, len(words) :].any()
-            ours = found["log_probabilities"][image, place]
-            np.testing.assert_allclose(ours[: len(words)], log_probabilities, atol=1e-4)
-            assert not ours[len(words) :].any()
-            assert abs(found["scores"][image, place] - sum(log_probabilities)) < 1e-4
-        lengths.append([len(beam.words) for beam in expected])
-    return lengths

@@ -1,92 +1,146 @@
-"""Both forms of the captioner graph against a plain torch beam search that shares no code with them."""
+"""Both forms of the captioner graph find the beams of torch's search, whatever the search is told to do."""
 
-import numpy as np
+from dataclasses import asdict, replace
+from typing import NamedTuple
+
 import onnx
 import onnxruntime
 import pytest
+import torch
 
 from export.captioner_graph import loop_form, static_form
 from export.passes.int8 import layers_of
-from tests.export.graphs import MAX_WORDS, assert_equal_to_plain_search, ragged, run, session_of
-from training.models.smart import Smart
+from export.tensorrt import unsupported_by_tensorrt
+from export.trace import trace_captioner
+from smart_caption_ros.captioning.guidance import WordBiases
+from smart_caption_ros.captioning.search import Search
+from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
+from smart_caption_ros.detection.detections import ClassScores
+from smart_caption_ros.grounding import ObjectsGuide
+from tests.export.graphs import MAX_WORDS, assert_same_beams, hypotheses, random_guides, session_of, word_biases
+from tests.tiny_model import tiny_captioner, tiny_smart, tiny_visual
+from training.decoding.beam_search import SearchSettings, WordGuide, beam_search
+from training.decoding.pieces import PieceTables
+from training.decoding.repeats import same_words
 
-Loop = tuple[Smart, onnxruntime.InferenceSession]
-
-
-@pytest.fixture(scope="module")
-def looping(traced_model):
-    model, traced = traced_model
-    return model, session_of(loop_form(traced, MAX_WORDS))
-
-
-@pytest.mark.parametrize("batch", [1, 7])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_caption_equals_a_plain_beam_searchs(looping, batch, seed):
-    model, session = looping
-    visual = ragged(batch, seed)
-    assert_equal_to_plain_search(model, run(session, visual), visual, beams=1)
-
-
-def test_the_loop_ends_when_the_best_caption_has_ended(looping):
-    _, session = looping
-    lengths = {run(session, ragged(1, seed))["words"].shape[2] for seed in range(12)}
-    assert len(lengths) > 1
-    assert max(lengths) <= MAX_WORDS
+TOKENS = 9
+PIECES = Vocabulary(
+    (*SPECIAL, "book", "##shelf", "dog", "skate", "##board", "##rs", "a", "~~,", "##s", "table", "##ing"), "##", "~~"
+)
 
 
-def test_attention_is_a_distribution_over_the_tokens_that_are_there(looping):
-    _, session = looping
-    visual = ragged(7, 1)
-    attention = run(session, visual)["attention"]
-    np.testing.assert_allclose(attention.sum(axis=-1), 1, atol=1e-5)
-    hidden = np.broadcast_to(~visual.mask.numpy()[:, None, None, :], attention.shape)
-    assert attention[hidden].max() == 0
+class Case(NamedTuple):
+    """A captioner and what its search is told."""
+
+    captioner: torch.nn.Module
+    search: Search
+    guide: WordBiases | None = None
+    """For three images."""
+    vocabulary: Vocabulary | None = None
+    """If its pieces are joined to words."""
+
+    @property
+    def tables(self):
+        if self.vocabulary is None:
+            return {}
+        return {"same_words": same_words(self.vocabulary), "pieces": PieceTables.of(self.vocabulary)}
 
 
-@pytest.mark.parametrize("batch", [1, 7])
-def test_all_beams_of_the_static_form_equal_a_plain_beam_searchs(traced_model, batch):
-    model, traced = traced_model
-    session = session_of(static_form(traced, MAX_WORDS, tokens=9, batch=batch))
-    lengths = []
-    for seed in (0, 5, 8, 88) if batch == 1 else (0,):
-        visual = ragged(batch, seed)
-        found = run(session, visual)
-        assert found["words"].shape == (batch, traced.beam_size, MAX_WORDS)
-        assert found["attention"].shape == (batch, traced.beam_size, MAX_WORDS, 9)
-        lengths += assert_equal_to_plain_search(model, found, visual, beams=traced.beam_size)
-    if batch == 1:  # images are among them whose beams all end at different steps (of ten beams, seven)
-        assert max(len(set(of_image)) for of_image in lengths) >= min(traced.beam_size, 7)
+def ending_smart():
+    """The beams of an image end at up to eight different steps."""
+    model = tiny_smart(encoder_layers=1, decoder_layers=1)
+    with torch.no_grad():
+        model.word_embedding.weight *= 3
+        model.word_projection.weight *= 3
+        model.word_projection.weight[Vocabulary.end_id] *= 2.5
+    return model
 
 
-def test_without_early_exit_all_beams_of_the_loop_form_are_finished(traced_model):
-    model, traced = traced_model
-    session = session_of(loop_form(traced, MAX_WORDS, early_exit=False))
-    visual = ragged(2, 3)
-    found = run(session, visual)
-    assert found["words"].shape[2] == MAX_WORDS
-    assert_equal_to_plain_search(model, found, visual, beams=traced.beam_size)
+def guided():
+    return Case(ending_smart(), Search(4, MAX_WORDS), word_biases(random_guides(3, 60, seed=0), 60))
 
 
-def test_the_longest_caption_is_an_option(traced):
-    found = run(session_of(static_form(traced, 4, tokens=9)), ragged(1, 0))
-    assert found["words"].shape == (1, 3, 4)
-    assert run(session_of(loop_form(traced, 4, early_exit=False)), ragged(1, 0))["words"].shape == (1, 3, 4)
+def guided_over_pieces():
+    scores = ClassScores({"book": 0.9, "skateboard": 0.8, "dog": 0.6}, complete=False)
+    guide = WordBiases.join([ObjectsGuide(strength=6.0).word_biases(scores, PIECES)] * 3)
+    search = Search(4, MAX_WORDS, repeat_penalty=2.0, end_penalty=1.0)
+    return Case(tiny_smart(vocabulary_size=len(PIECES)), search, guide, PIECES)
 
 
-@pytest.mark.parametrize("form", [lambda p: loop_form(p, MAX_WORDS), lambda p: static_form(p, MAX_WORDS, 9)])
+def no_pair_twice():
+    """As Florence-2's settings."""
+    search = Search(
+        4, MAX_WORDS, length_penalty=1.0, finished="apart_until_k", end_penalty=5.0, no_repeat_ngram=2,
+        forced_begin=(9,), forced_end=True,
+    )  # fmt: skip
+    return Case(tiny_captioner("smart"), search)
+
+
+CASES = {
+    "one beam": lambda: Case(ending_smart(), Search(1, MAX_WORDS)),
+    "ten beams": lambda: Case(ending_smart(), Search(10, MAX_WORDS)),
+    "apart": lambda: Case(tiny_captioner("smart"), Search(4, MAX_WORDS, min_words=3, finished="apart")),
+    "apart until k": lambda: Case(
+        tiny_captioner("blip"), Search(4, MAX_WORDS, min_words=3, length_penalty=0.7, finished="apart_until_k")
+    ),
+    "other ends": lambda: Case(tiny_captioner("smart"), Search(4, MAX_WORDS, end_words=(6, 11))),
+    "no pair twice": no_pair_twice,
+    "guided": guided,
+    "guided over pieces, repeats cost": guided_over_pieces,
+}
+QUICK = ("ten beams", "guided")
+
+
+@pytest.fixture(
+    scope="module", params=[name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES]
+)
+def case(request):
+    case = CASES[request.param]()
+    traced = trace_captioner(case.captioner, case.search, guided=case.guide is not None, **case.tables)
+    return case, traced, SearchSettings(**asdict(case.search), **case.tables)
+
+
+def torch_guide(biases):
+    return biases and WordGuide(torch.from_numpy(biases.bias), torch.from_numpy(biases.groups))
+
+
+def test_both_forms_have_all_beams_of_torch(case):
+    (captioner, _, biases, _), traced, settings = case
+    visual = tiny_visual(3, TOKENS, seed=5, ragged=True)
+    with torch.inference_mode():
+        expected = beam_search(captioner, visual, replace(settings, stop="all"), torch_guide(biases))
+    loop = loop_form(traced, MAX_WORDS, early_exit=biases is not None)  # a guided loop has an input for it
+    static = static_form(traced, MAX_WORDS, tokens=TOKENS, batch=3)
+    assert_same_beams(hypotheses(session_of(loop), visual, biases, every_beam=True), expected)
+    assert_same_beams(hypotheses(session_of(static), visual, biases), expected)
+    assert unsupported_by_tensorrt(static) == []
+    assert [value.name for value in loop.graph.input] == list(traced.inputs)
+    assert [value.name for value in static.graph.input] == [name for name in traced.inputs if name != "every_beam"]
+
+
+def test_the_loop_ends_with_the_best_captions(case):
+    (captioner, _, biases, _), traced, settings = case
+    session, steps = session_of(loop_form(traced, MAX_WORDS)), set()
+    for seed in range(16, 22):
+        visual = tiny_visual(3 if biases else 1, 7, seed, ragged=True)
+        with torch.inference_mode():
+            expected, last = (
+                beam_search(captioner, visual, replace(settings, stop=stop), torch_guide(biases))
+                for stop in ("best", "all")
+            )
+        found = hypotheses(session, visual, biases)
+        assert_same_beams(found, expected)
+        steps.add(found.words.shape[2])
+        if biases is None:  # a beam that has not ended may still gain
+            assert torch.equal(found.words[:, 0], last.words[:, 0, : found.words.shape[2]])
+    assert len(steps) > 1
+
+
+@pytest.mark.parametrize("form", [lambda p: loop_form(p, MAX_WORDS), lambda p: static_form(p, MAX_WORDS, TOKENS)])
 def test_a_graph_uses_standard_operators_alone(traced, form):
     graph = form(traced)
     assert {opset.domain for opset in graph.opset_import} == {""}
     onnx.checker.check_model(graph, full_check=True)
-
-
-def test_what_keeps_words_from_being_chosen_is_part_of_the_last_bias(traced):
-    # of the tiny model: words that are never said are -1e9, and nothing is added to the 200 logits after that
-    biases = [
-        onnx.numpy_helper.to_array(tensor) for tensor in traced.step.graph.initializer if list(tensor.dims) == [200]
-    ]
-    assert len(biases) == 1
-    assert biases[0].min() < -1e8
 
 
 def test_onnx_runtime_adds_biases_within_the_products_of_a_word(traced, tmp_path):

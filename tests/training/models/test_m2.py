@@ -6,11 +6,11 @@ import torch
 from export.captioner_graph import loop_form
 from export.trace import trace_captioner
 from smart_caption_ros.captioning.search import Search
-from tests.export.graphs import session_of
+from tests.export.graphs import assert_same_beams, hypotheses, session_of
 from tests.tiny_model import TINY_SIZES, padded_logits, tiny_captions, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.captioner import PADDING_ID, Visual
-from training.models.m2 import M2, M2Config, MeshedDecoderLayer
+from training.models.m2 import M2, M2Config
 
 SIZES = {"vocabulary_size": 30, "token_width": 24, **TINY_SIZES["m2"]}
 ABLATIONS = {
@@ -48,19 +48,13 @@ def test_the_graph_of_ablations_has_the_beams_of_torch(ablation):
     with torch.inference_mode():
         expected = beam_search(model, visual, settings)
     session = session_of(loop_form(trace_captioner(model, Search(3)), 6, early_exit=False))
-    assert visual.mask is not None
-    words, chosen = session.run(
-        ["words", "log_probabilities"], {"tokens": visual.tokens.numpy(), "token_mask": visual.mask.numpy()}
-    )
-    assert torch.equal(torch.from_numpy(words), expected.words)
-    torch.testing.assert_close(torch.from_numpy(chosen), expected.log_probabilities, atol=1e-4, rtol=1e-5)
+    assert_same_beams(hypotheses(session, visual), expected)
 
 
 @pytest.mark.parametrize("gates", ["sigmoid", "softmax"])
 def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates):
     model = tiny_m2(gates=gates, encoder_layers=3)
     layer = model.decoder_layers()[0]
-    assert isinstance(layer, MeshedDecoderLayer)
     x, levels = torch.randn(2, 5, 32), [torch.randn(2, 7, 32) for _ in range(3)]
     with torch.inference_mode():
         attended, scores = [], []
@@ -77,7 +71,6 @@ def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates):
         expected = layer.feed_forward_norm(mixed, layer.feed_forward(mixed))
         found, weights = layer.attend_image(x, layer.project_image(levels), None, weights=True)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    assert weights is not None
     assert weights.shape == (2, 4, 5, 7)
 
 
