@@ -1,4 +1,4 @@
-"""Published captioners with random weights: models of transformers, tiny and of full size."""
+"""Published captioners with random weights: tiny models of transformers."""
 
 import functools
 
@@ -72,25 +72,6 @@ def _smolvlm(words=WORDS, **special):
     )
 
 
-def _full_smolvlm():
-    text = {
-        "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9,
-        "num_key_value_heads": 3, "vocab_size": 49280, "max_position_embeddings": 8192, "rope_theta": 1e5,
-        "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2, "initializer_range": 0.03,
-    }  # fmt: skip
-    vision = {
-        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
-        "image_size": 512, "patch_size": 16,
-    }  # fmt: skip
-    return Idefics3ForConditionalGeneration(
-        Idefics3Config(text_config=text, vision_config=vision, scale_factor=4, image_token_id=2)
-    )
-
-
-def _full_vit(decoder):
-    return _vision_encoder_decoder(decoder, {})
-
-
 QUESTION = [0, 8, 15, 9, 2]
 """Published ids of what the encoder of Florence-2 reads with an image."""
 FLORENCE2_SPECIAL = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
@@ -110,13 +91,6 @@ def _florence2():
     return Florence2ForConditionalGeneration(config)
 
 
-def _full_florence2():
-    sizes = {f"{part}_{size}": n for part in ("encoder", "decoder") for size, n in _BASE.items()}
-    text = {"model_type": "bart", "d_model": 768, "vocab_size": 51328, **FLORENCE2_SPECIAL, **sizes}
-    return Florence2ForConditionalGeneration(Florence2Config(vision_config={"projection_dim": 768}, text_config=text))
-
-
-_BASE = {"layers": 6, "attention_heads": 12, "ffn_dim": 3072}
 TINY = {
     "git": functools.partial(_git, tie_word_embeddings=True),
     "git-untied": _git,
@@ -129,29 +103,21 @@ TINY = {
 """Constructors by name."""
 CHAT = {"smolvlm-chat": functools.partial(_smolvlm, CHAT_WORDS, bos_token_id=1, eos_token_id=2, image_token_id=4)}
 """With room for the words of a chat."""
-FULL_SIZE = {
-    "git": lambda: GitForCausalLM(GitConfig()),
-    "blip": lambda: BlipForConditionalGeneration(BlipConfig(text_config={"num_attention_heads": 12})),
-    "vit-gpt2": lambda: _full_vit(GPT2Config(pad_token_id=50256)),
-    "vit-bert": lambda: _full_vit(BertConfig(bos_token_id=101, eos_token_id=102)),
-    "smolvlm": _full_smolvlm,
-    "florence2": _full_florence2,
-}
 
 
-def published(name, *, full_size=False):
+def published(name):
     """Build a model whose words depend on the image, with biases and norms that are not their defaults.
 
     Deterministic.
     """
     torch.manual_seed(0)
-    model = (FULL_SIZE if full_size else {**TINY, **CHAT})[name]().eval()
+    model = {**TINY, **CHAT}[name]().eval()
     model.config.architectures = [type(model).__name__]
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 1:
                 parameter.add_(torch.randn_like(parameter) * 0.05)
-            elif not full_size:
+            else:
                 parameter.normal_(std=0.25)
     return model
 

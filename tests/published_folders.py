@@ -8,6 +8,11 @@ from transformers import BartTokenizer, PreTrainedTokenizerFast
 from export.import_checkpoint.transformers_models import TASKS
 from tests.published_captioners import CHAT_WORDS, FRAME, WORDS, published
 
+FLORENCE2_GENERATION = {
+    "num_beams": 3, "no_repeat_ngram_size": 3, "early_stopping": True, "forced_bos_token_id": 0,
+    "forced_eos_token_id": 2, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2,
+}  # fmt: skip
+"""Of Florence-2-base's generation_config.json."""
 NOUNS = ("dog", "cat", "book", "cup", "man", "table")
 FORMATS = {"git": "git", "blip": "blip", "vit-gpt2": "vision-encoder-decoder", "vit-bert": "vision-encoder-decoder"}
 """Format of the importer by the name of the model."""

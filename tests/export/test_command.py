@@ -1,6 +1,5 @@
 """``python -m export`` as a user runs it."""
 
-import subprocess
 import sys
 
 import onnx
@@ -39,20 +38,6 @@ def test_a_float16_bundle_says_so_and_may_do_without_the_static_form(tiny_checkp
 
 
 @pytest.mark.long
-def test_a_penalty_of_repeated_words_is_in_the_graphs_and_in_the_manifest(tiny_checkpoint, tmp_path):
-    done = export(tiny_checkpoint, tmp_path / "bundle", "--repeat-penalty", 50, "--no-guide", "--check-images", 4)
-    assert done.status == 0, done.err
-    assert "4 of 4 captions" in done.out
-    assert "static and Loop form: 4 of 4 captions" in done.out
-    bundle = Bundle.load(tmp_path / "bundle")
-    assert bundle.manifest["decoding"]["repeat_penalty"] == 50
-    captioner = Captioner.from_bundle(tmp_path / "bundle", engine="onnxruntime-cpu")
-    for image in synthetic_images(4, 224):
-        words = [word.text for word in captioner.caption(image).words]
-        assert len(set(words)) == len(words)
-
-
-@pytest.mark.long
 def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(tiny_checkpoint, tmp_path):
     done = export(tiny_checkpoint, tmp_path / "bundle", "--image-size", 96, "--check-images", 4)
     assert done.status == 0, done.err
@@ -66,54 +51,29 @@ def test_a_bundle_for_larger_frames_says_so_and_captions_frames_of_any_size(tiny
     assert captioner.caption(synthetic_images(1, 300)[0]).words
 
 
-@pytest.fixture(scope="module")
-def eight_bit_checkpoint(tiny_checkpoint, tmp_path_factory):
+@pytest.mark.long
+@pytest.mark.parametrize("trained_so", [True, False])
+def test_a_captioner_has_all_layers_in_8_bits_whatever_it_was_trained_in(trained_so, tiny_checkpoint, tmp_path):
     trained = TrainedCaptioner.load(tiny_checkpoint)
     # One word is far more probable than the others: near ties between random words may fall either way.
     words = trained.captioner.get_parameter("word_projection.weight").data
     last_norm = [layer for layer in trained.captioner.modules() if isinstance(layer, LayerNorm)][-1]
     last_norm.bias.data = 20 * words[10] / words[10].norm()
-    set_eight_bits(trained.captioner, True)
-    path = tmp_path_factory.mktemp("eight") / "best.safetensors"
-    trained.save(path)
-    return path
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("trained_so", [True, False])
-def test_a_captioner_has_all_layers_in_8_bits_whatever_it_was_trained_in(trained_so, eight_bit_checkpoint, tmp_path):
-    trained = TrainedCaptioner.load(eight_bit_checkpoint)
     set_eight_bits(trained.captioner, trained_so)
     trained.save(tmp_path / "best.safetensors")
     options = ("--precision", "int8", "--beam-size", 2, "--check-images", 4)
     done = export(tmp_path / "best.safetensors", tmp_path / "bundle", *options)
     assert done.status == 0, done.err
     assert "4 of 4 captions" in done.out
+    assert "static and Loop form: 4 of 4 captions" in done.out
     bundle = Bundle.load(tmp_path / "bundle")
     assert bundle.search.beam_size == 2
     precision = bundle.manifest["precision"]["int8"]
     assert (precision["weights"], precision["trained"]) == ("7bit", trained_so)
     assert precision["layers"] == len(precision["int8_layers"]) > 10
-
-
-@pytest.mark.long
-def test_the_static_form_of_a_bundle_in_8_bits_computes_in_float32_with_the_same_stored_weights(
-    eight_bit_checkpoint, tmp_path
-):
-    options = ("--precision", "int8", "--beam-size", 2, "--check-images", 4)
-    done = export(eight_bit_checkpoint, tmp_path / "both", *options)
-    assert done.status == 0, done.err
-    assert "static and Loop form: 4 of 4 captions" in done.out
-    both = Bundle.load(tmp_path / "both")
-    assert both.static_graph is not None
-    static = onnx.load(str(both.static_graph)).graph
+    static = onnx.load(str(bundle.static_graph)).graph  # computes in float32 with the same stored weights
     assert not any(node.op_type == "MatMulInteger" for node in static.node)
-    layers = both.manifest["precision"]["int8"]["layers"]
-    assert sum(node.op_type == "DequantizeLinear" for node in static.node) == layers
-    done = export(eight_bit_checkpoint, tmp_path / "one", *options, "--no-static")
-    assert done.status == 0, done.err
-    sizes = [(tmp_path / name / "captioner.weights").stat().st_size for name in ("both", "one")]
-    assert sizes[0] < 1.1 * sizes[1]
+    assert sum(node.op_type == "DequantizeLinear" for node in static.node) == precision["layers"]
 
 
 @pytest.fixture
@@ -173,11 +133,3 @@ def test_a_folder_that_is_no_bundle_is_never_replaced(refuse, tiny_checkpoint, t
 def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(refuse, tmp_path):
     (tmp_path / "best.safetensors").write_bytes(b"no tensors here")
     assert "not a readable checkpoint" in refuse(tmp_path / "best.safetensors", tmp_path / "bundle")
-
-
-def test_a_refusal_of_the_process_has_no_traceback(tmp_path):
-    command = [sys.executable, "-m", "export", tmp_path / "best.safetensors", tmp_path / "bundle"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert "Traceback" not in done.stderr

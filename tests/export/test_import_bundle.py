@@ -13,12 +13,11 @@ from export.captioner_graph import loop_form
 from export.import_bundle import main
 from export.parameter_table import parameter_table
 from export.passes.int8 import layers_of, to_int8
-from export.trace import trace_captioner
 from smart_caption_ros.captioning import Bundle, Captioner
-from smart_caption_ros.captioning.search import Search
 from tests.engines.small_graphs import list_file
 from tests.export.command import export
-from tests.tiny_model import TINY_SIZES, tiny_captioner, tiny_trained
+from tests.tiny_graphs import tiny_traced
+from tests.tiny_model import TINY_SIZES, tiny_trained
 from training.decoding.beam_search import SearchSettings
 from training.engine.bundle_captioner import PARAMETERS, load_trained, weights_of
 from training.engine.trained_captioner import TrainedCaptioner
@@ -36,10 +35,9 @@ def imported(bundle, tmp_path):
     return TrainedCaptioner.load(tmp_path / "new" / "c.safetensors")
 
 
-def weights_before_and_after(family, folder, *, in_8_bits=False):
+def weights_before_and_after(family, *, in_8_bits=False):
     """The parameters of a tiny captioner, and those that are read from its graph."""
-    captioner = tiny_captioner(family)
-    traced = trace_captioner(captioner, Search(2))
+    captioner, traced = tiny_traced(family)
     places = parameter_table(captioner, traced)
     if in_8_bits:
         traced = to_int8(traced, layers_of(traced))
@@ -70,8 +68,8 @@ def trained_checkpoint(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", TINY_SIZES)
-def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chosen(family, tmp_path):
-    weights, found = weights_before_and_after(family, tmp_path)
+def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chosen(family):
+    weights, found = weights_before_and_after(family)
     chosen = [word for word in range(30) if word not in SearchSettings().forbidden]
     assert found.keys() >= weights.keys()
     for name, weight in weights.items():
@@ -80,8 +78,8 @@ def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chos
 
 
 @pytest.mark.long
-def test_weights_in_8_bits_come_back_as_they_were_rounded(tmp_path):
-    weights, found = weights_before_and_after("smart", tmp_path, in_8_bits=True)
+def test_weights_in_8_bits_come_back_as_they_were_rounded():
+    weights, found = weights_before_and_after("smart", in_8_bits=True)
     for name, weight in weights.items():
         if weight.ndim == 2 and name not in ("word_embedding.weight", "word_projection.weight"):
             step = weight.abs().amax(dim=1, keepdim=True) / 64
@@ -106,7 +104,6 @@ def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint, tmp_path
 def test_the_default_bundle_says_where_all_of_its_parameters_are():
     bundle = Bundle.load()
     trained = load_trained(bundle.path)
-    assert trained.backbone is not None
     total = sum(parameter.numel() for parameter in (*trained.captioner.parameters(), *trained.backbone.parameters()))
     assert total == bundle.manifest["architecture"]["parameters"]
 

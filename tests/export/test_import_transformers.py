@@ -16,10 +16,11 @@ from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from tests.frames import blobs
 from tests.published_captioners import FRAME
-from tests.published_folders import FORMATS, write_published
+from tests.published_folders import FLORENCE2_GENERATION, FORMATS, write_chat, write_published
 from training.engine.trained_captioner import TrainedCaptioner
 
 AS_PUBLISHED = SearchChoices()
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
 GENERATION_SETTINGS = {
     "suppress_tokens": [3], "begin_suppress_tokens": [3], "bad_words_ids": [[3]], "sequence_bias": [[[3], -1.0]],
     "forced_bos_token_id": 0, "forced_eos_token_id": 2, "force_words_ids": [[3]], "diversity_penalty": 0.5,
@@ -37,7 +38,6 @@ def test_a_model_is_read_with_the_words_and_the_search_that_it_was_published_wit
     assert (search.beam_size, search.max_words, search.min_words) == (beams, longest, shortest)
     assert (search.length_penalty, search.finished) == (penalty, "apart")
     assert {"dog", "book", "table"} <= set(trained.vocabulary.words)
-    assert trained.backbone is not None
     assert trained.record["name"] == "mine"
     assert len(getattr(trained.captioner.config, "prompt", [])) == (4 if name == "blip" else 0)
 
@@ -128,10 +128,25 @@ def quantisable(model):
 
 
 def with_settings(name, **settings):
+    """Change the settings of a file, also those of a part of a model."""
+
     def change(folder):
         path = folder / name
         before = json.loads(path.read_text()) if path.is_file() else {}
-        path.write_text(json.dumps({**before, **settings}))
+        for key, value in settings.items():
+            before[key] = {**before.get(key, {}), **value} if isinstance(value, dict) else value
+        path.write_text(json.dumps(before))
+
+    return change
+
+
+def with_tensors(**changes):
+    """Change tensors, or leave out those that are None; dots in the names are written as two underscores."""
+
+    def change(folder):
+        state = load_file(folder / "model.safetensors")
+        state |= {name.replace("__", "."): values for name, values in changes.items()}
+        save_file({name: values for name, values in state.items() if values is not None}, folder / "model.safetensors")
 
     return change
 
@@ -150,12 +165,22 @@ def test_frames_are_those_of_the_published_processor(settings, tmp_path):
     write_published(tmp_path, "git")
     with_settings("preprocessor_config.json", **settings)(tmp_path)
     backbone = read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).backbone
-    assert backbone is not None
     photograph = blobs(1, 60, 80)
     processor = AutoImageProcessor.from_pretrained(tmp_path, use_fast=False)
     expected = processor(images=[np.ascontiguousarray(photograph[..., ::-1])], return_tensors="pt")["pixel_values"]
     found = backbone.normalise(torch.from_numpy(backbone.spec.preprocessing.apply(photograph))[None])
     assert (found - expected).abs().max() < 1.01 / 255 / min(backbone.spec.std)
+
+
+def test_what_florence2s_settings_leave_out_is_as_published(tmp_path):
+    write_published(tmp_path, "florence2")
+    (tmp_path / GENERATION).write_text(json.dumps(FLORENCE2_GENERATION))
+    search = read_transformers_model("florence2", str(tmp_path), None, AS_PUBLISHED).search
+    assert (search.beam_size, search.max_words, search.no_repeat_ngram) == (3, 32 - 3, 3)
+    assert (search.finished, search.length_penalty, search.forced_end) == ("apart_until_k", 1.0, True)
+    (tmp_path / GENERATION).write_text('{"decoder_start_token_id": 2, "max_new_tokens": 9}')
+    search = read_transformers_model("florence2", str(tmp_path), None, AS_PUBLISHED).search
+    assert (search.beam_size, search.max_words, search.forced_begin, search.forced_end) == (3, 9, (), False)
 
 
 def test_the_end_token_is_that_of_the_generation_settings(tmp_path):
@@ -167,8 +192,8 @@ def test_the_end_token_is_that_of_the_generation_settings(tmp_path):
     assert "dog" in trained.vocabulary.words  # id 1 is the dog
 
 
-def without_config(folder):
-    (folder / "config.json").unlink()
+def without(name):
+    return lambda folder: (folder / name).unlink()
 
 
 def text_model(folder):
@@ -180,26 +205,10 @@ def other_tokenizer(folder):
     (folder / "vocab.txt").write_text("\n".join(words[:30]))
 
 
-def without_tokenizer(folder):
-    (folder / "vocab.txt").unlink()
-
-
 def missing_shard(folder):
     write_published(folder, "git", max_shard_size="10KB")
     (folder / "model.safetensors").unlink(missing_ok=True)
     next(folder.glob("model-00002-*")).unlink()
-
-
-def overflown(folder):
-    state = load_file(folder / "model.safetensors")
-    state["output.bias"][3] = torch.inf
-    save_file(state, folder / "model.safetensors")
-
-
-def without_a_parameter(folder):
-    state = load_file(folder / "model.safetensors")
-    del state["git.encoder.layer.1.output.LayerNorm.bias"]
-    save_file(state, folder / "model.safetensors")
 
 
 def truncated(folder):
@@ -207,27 +216,30 @@ def truncated(folder):
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
 
 
-def without_weights(folder):
-    (folder / "model.safetensors").unlink()
-
-
-def without_processor(folder):
-    (folder / "preprocessor_config.json").unlink()
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (without_config, "has no config.json"),
+        (without("config.json"), "has no config.json"),
         (text_model, "the architecture is BertForMaskedLM; known are GitForCausalLM"),
         (other_tokenizer, "has 30 pieces up to id 29, but the model's table has 40 words"),
-        (without_tokenizer, "has no tokenizer.json, vocab.txt or vocab.json"),
+        (without("vocab.txt"), "has no tokenizer.json, vocab.txt or vocab.json"),
         (missing_shard, "is missing, one of the"),
-        (overflown, "output.bias has values that are infinite or no numbers"),
-        (without_a_parameter, "lack git.encoder.layer.1.output.LayerNorm.bias"),
+        (with_tensors(output__bias=torch.full((40,), torch.inf)), "output.bias has values that are infinite or no num"),
+        (with_tensors(git__encoder__layer__1__output__LayerNorm__bias=None), "lack git.encoder.layer.1.output.LayerNo"),
+        (with_tensors(git__img_temperal_embedding__0=torch.zeros(1, 1, 24)), "have git.img_temperal_embedding.0"),
+        (
+            with_tensors(git__encoder__layer__0__attention__self__key__weight=torch.zeros(32, 16)),
+            "git.encoder.layer.0.attention.self.key.weight has the shape (32, 16), which does not fit "
+            "layers.0.self_attention.key.weight of the shape (32, 32)",
+        ),
+        (with_settings("config.json", num_hidden_layers=2), "have git.encoder.layer.2."),
+        (with_settings("config.json", num_attention_heads=5), "d_model (32) must be a multiple of heads (5)"),
+        (with_settings("config.json", hidden_act="silu"), "activation must be one of gelu"),
+        (with_settings("config.json", position_embedding_type="relative_key"), "position_embedding_type is relative_k"),
+        (with_settings("config.json", architectures=None), "the architecture is none"),
         (truncated, "is no safetensors file"),
-        (without_weights, "has no weights: model.safetensors or pytorch_model.bin"),
-        (without_processor, "preprocessor_config.json"),
+        (without("model.safetensors"), "has no weights: model.safetensors or pytorch_model.bin"),
+        (without(PREPROCESSOR), "preprocessor_config.json"),
         (with_settings(PREPROCESSOR, do_resize=False), "preprocessor_config.json sets do_resize to false"),
         (with_settings(PREPROCESSOR, do_pad=True), "preprocessor_config.json sets do_pad, which is not known here"),
         *(
@@ -244,6 +256,41 @@ def test_what_cannot_be_imported_is_refused_in_a_sentence(spoil, message, tmp_pa
     spoil(tmp_path / "model")
     capfd.readouterr()
     refused_with(message, ["git", str(tmp_path / "model")], tmp_path, monkeypatch, capfd)
+
+
+@pytest.mark.parametrize(
+    ("call", "spoil", "message"),
+    [
+        ("florence2 --prompt here", with_settings(GENERATION), "--prompt must be one of <CAPTION>, <DETAILED_CAPTION>"),
+        ("florence2", with_settings(GENERATION, forced_eos_token_id=5), "has forced_eos_token_id 5, which no"),
+        ("florence2", with_settings(GENERATION, forced_bos_token_id=99), "has forced_bos_token_id 99, which no"),
+        ("florence2", with_settings("config.json", vision_config={"model_type": "davit"}), "layout of Microsoft's own"),
+        ("smolvlm", with_settings("config.json", text_config={"rope_parameters": YARN}), "are yarn"),
+        ("smolvlm", with_settings("config.json", text_config={"mlp_bias": True}), "mlp_bias is True"),
+        (
+            "smolvlm",
+            with_settings("config.json", text_config={"model_type": "mistral"}),
+            "the decoder is mistral; k",
+        ),
+        ("smolvlm", with_settings("config.json", architectures=["Blip2ForConditionalGeneration"]), "needs a Q-Former"),
+        (
+            "smolvlm",
+            with_settings("config.json", architectures=["PaliGemmaForConditionalGeneration"]),
+            "which needs Gemma's decoder",
+        ),
+        ("smolvlm", without("chat_template.jinja"), "copy chat_template.json"),
+    ],
+)
+def test_what_cannot_be_imported_of_another_model_is_refused_in_a_sentence(
+    call, spoil, message, tmp_path, monkeypatch, capfd
+):
+    model, (name, *options) = tmp_path / "model", call.split()
+    (write_chat if name == "smolvlm" else lambda folder: write_published(folder, name))(model)
+    if name == "florence2":
+        (model / GENERATION).write_text(json.dumps(FLORENCE2_GENERATION))
+    spoil(model)
+    capfd.readouterr()
+    refused_with(message, [name, str(model), *options], tmp_path, monkeypatch, capfd)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.export.passes.small_graphs import graph_of
 from tests.frames import synthetic_images
 from tests.tiny_model import tiny_trained
-from training.vision.inverted_residuals import MobileNetV2
 
 
 def test_rounded_weights_stored_in_16_bit_lose_nothing(traced):
@@ -31,7 +30,6 @@ def test_rounded_weights_stored_in_16_bit_lose_nothing(traced):
 @pytest.mark.long
 def test_convolutions_rounded_to_8_bit_are_stored_in_a_quarter_and_lose_nothing():
     backbone = tiny_trained().backbone
-    assert isinstance(backbone, MobileNetV2)
     images = synthetic_images(2, 224)
     with torch.inference_mode():
         exact = backbone(torch.from_numpy(images))

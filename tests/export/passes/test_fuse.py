@@ -70,13 +70,6 @@ def test_other_products_stay_gemm(node):
     assert kinds(split_gemms(model)) == ["Gemm"]
 
 
-def test_a_layer_without_bias_is_a_product():
-    model = graph_of([helper.make_node("Gemm", ["x", "w"], ["y"])], {"x": ["n", 4]}, ["y"], {"w": weights(4, 3)})
-    assert kinds(split_gemms(model)) == ["MatMul"]
-    x = weights(2, 4)
-    np.testing.assert_allclose(results(split_gemms(model), x=x)[0], results(model, x=x)[0], atol=1e-6)
-
-
 def test_a_traced_captioner_has_no_two_layers_of_one_input(traced):
     for piece in (traced.start, traced.step):
         constants = {tensor.name for tensor in piece.graph.initializer}

@@ -1,12 +1,10 @@
 """What tracing leaves behind is removed, and nothing else changes."""
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from export.passes.int8 import quantise_products
 from export.passes.simplify import plain_products, simplify
-from tests.export.graphs import session_of
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
 
 
@@ -47,45 +45,3 @@ def test_a_table_that_is_also_a_projection_is_looked_up_in_float32_and_multiplie
     assert [tensor.name for tensor in quantised.graph.initializer if list(tensor.dims) == [9, 4]] == ["table"]
     assert not {"MatMul", "Transpose"} & set(kinds(quantised))
     np.testing.assert_allclose(results(quantised, x=x)[0], expected, atol=0.1)
-
-
-def test_equal_expressions_are_computed_once():
-    nodes = [
-        helper.make_node("Add", ["x", "a"], ["h"]),
-        helper.make_node("Add", ["x", "b"], ["i"]),
-        helper.make_node("Mul", ["h", "i"], ["y"]),
-    ]
-    one = np.ones(3, np.float32)
-    simple = simplify(graph_of(nodes, {"x": [2, 3]}, ["y"], {"a": one, "b": one.copy()}))
-    assert kinds(simple) == ["Add", "Mul"]
-
-
-def rows_of_a_table(users):
-    """The row ``table[position + [0]]``, and what it is used for."""
-    nodes = [
-        helper.make_node("Add", ["position", "zero"], ["index"]),
-        helper.make_node("Gather", ["table", "index"], ["row"]),
-        *users,
-    ]
-    graph = helper.make_graph(
-        nodes, "g",
-        [helper.make_tensor_value_info("position", TensorProto.INT64, []),
-         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        initializer=[numpy_helper.from_array(np.array([0]), "zero"), numpy_helper.from_array(weights(5, 3), "table")],
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    return onnx.shape_inference.infer_shapes(model)
-
-
-def test_a_row_that_is_added_is_looked_up_without_an_axis():
-    model = rows_of_a_table([helper.make_node("Add", ["x", "row"], ["y"])])
-    simple = simplify(model)
-    assert kinds(simple) == ["Gather", "Add"]
-    inputs = {"x": weights(2, 3), "position": np.array(4)}
-    np.testing.assert_array_equal(session_of(simple).run(None, inputs)[0], session_of(model).run(None, inputs)[0])
-
-
-def test_a_row_whose_axis_matters_keeps_it():
-    model = rows_of_a_table([helper.make_node("Concat", ["x", "row"], ["y"], axis=0)])
-    assert kinds(simplify(model)) == ["Add", "Gather", "Concat"]
