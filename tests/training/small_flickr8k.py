@@ -42,7 +42,6 @@ def save_convolutions(path, convolutions):
 def save_backbone(path):
     """Write a MobileNetV2 with random weights."""
     backbone = tiny_trained().backbone
-    assert backbone is not None
     save_convolutions(path, backbone.convolutions())
 
 
@@ -74,6 +73,7 @@ def write_config(path, **changes):
     experiment = {
         "name": "small",
         "backbone": "mobilenetv2_float32.onnx",
+        "image_size": 96,
         "precision": "fp32",
         "checkpoint_minutes": 0,
         "log_every": 1,

@@ -23,11 +23,12 @@ IMAGES = 22
 
 
 class LinearTask:
-    """In place of :class:`training.engine.task.CaptionTask`; ``bad_image`` has a loss that is not finite."""
+    """In place of :class:`training.engine.task.CaptionTask`; ``bad_image`` has ``bad_factor`` times its loss."""
 
     max_loss = 1e6
     pairs = IMAGES
     bad_image = None
+    bad_factor = math.nan
 
     def __init__(self, config, data, cache, processes, left_out=None):
         self.images = {"train": [str(image) for image in range(IMAGES)]}
@@ -60,7 +61,7 @@ class LinearTask:
     def loss(self, inputs, images):
         loss = (self.layer(inputs) - 2 * inputs).square().mean()
         if self.layer.training and self.bad_image in images:
-            loss = loss * math.nan
+            loss = loss * self.bad_factor
         return BatchLoss(loss, reward=float(images.mean()))
 
     def on_epoch(self, context):

@@ -9,11 +9,11 @@ from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.attributions import Attributions, attribute_words
 
 
-@pytest.mark.parametrize("family", ["object_relation", "up_down", "x_transformer"])
+@pytest.mark.parametrize("family", ["object_relation", "up_down"])
 def test_attributions_of_each_word_sum_to_its_change_of_log_probability(family):
     captioner, visual = tiny_captioner(family), tiny_visual(1, 6, seed=0)
     with torch.no_grad():
-        best = beam_search(captioner, visual, SearchSettings(2, 5))
+        best = beam_search(captioner, visual, SearchSettings(2, 4))
     words = best.words[0, 0][best.words[0, 0] != Vocabulary.padding_id]
     nothing = captioner_log_probabilities(captioner, visual._replace(tokens=torch.zeros_like(visual.tokens)), words)
     change = best.log_probabilities[0, 0, : len(words)] - nothing

@@ -38,21 +38,6 @@ def test_the_average_is_a_geometric_series_whose_decay_is_lower_at_first(values,
     assert average.tensors()["weight"].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_an_average_that_goes_on_has_the_decay_of_its_step():
-    module, again = Weighted(), Weighted()
-    whole, first = WeightAverage(module, 0.9), WeightAverage(again, 0.9)
-    for value in (1.0, 2.0):
-        module.weight.data.fill_(value)
-        whole.update()
-    again.weight.data.fill_(1.0)
-    first.update()
-    second = WeightAverage(again, 0.9, updates=1)
-    second.restore(first.tensors())
-    again.weight.data.fill_(2.0)
-    second.update()
-    assert second.tensors()["weight"].item() == whole.tensors()["weight"].item()
-
-
 def test_integer_buffers_are_copied_and_not_averaged():
     module = Weighted()
     average = WeightAverage(module, 0.9)

@@ -77,22 +77,6 @@ def stop_at(monkeypatch, calls):
     monkeypatch.setattr(module.GradientStep, "differentiate", counted)
 
 
-def resumed(folder, monkeypatch, stopped_in):
-    with monkeypatch.context() as patched:
-        stop_at(patched, stopped_in)
-        with pytest.raises(KeyboardInterrupt):
-            trained(folder, 4)
-    return trained(folder, 4)
-
-
-@pytest.mark.parametrize("stopped_in", [1, 5, 6, 11, 15])
-def test_a_resumed_run_has_the_numbers_of_one_that_was_not_stopped(tmp_path, monkeypatch, stopped_in):
-    whole = trained(tmp_path / "whole", 4)
-    cut = resumed(tmp_path / "cut", monkeypatch, stopped_in)
-    assert log_of(cut) == log_of(whole)
-    assert all(torch.equal(saved_weights(cut)[name], tensor) for name, tensor in saved_weights(whole).items())
-
-
 def test_gradients_that_overflow_in_fp16_are_left_out_and_a_resumed_run_has_the_same_scale(tmp_path, monkeypatch):
     # The first scales are so large that the gradients of the first steps overflow.
     monkeypatch.setattr(
@@ -114,11 +98,21 @@ def test_gradients_that_overflow_in_fp16_are_left_out_and_a_resumed_run_has_the_
     assert stopped[9] < stopped[3] < 2.0**127
 
 
-@pytest.mark.parametrize("log_every", [1, 3, 100])
-@pytest.mark.parametrize("bad_image", [0, 7, 13, 21])
-def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(tmp_path, monkeypatch, log_every, bad_image):
+@pytest.mark.parametrize(
+    ("log_every", "bad_image", "factor", "problem"),
+    [
+        (1, 0, math.nan, "the loss is nan"),
+        (3, 13, -math.inf, "the loss is -inf"),
+        (3, 21, 1e12, r"the loss is \S+: it has exploded"),
+        (100, 7, math.nan, "the loss is nan"),
+    ],
+)
+def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
+    tmp_path, monkeypatch, log_every, bad_image, factor, problem
+):
     monkeypatch.setattr(LinearTask, "bad_image", bad_image)
-    with pytest.raises(TrainingError, match=rf"the loss is nan, at only 1/2, step {bad_image // 2}; the last good"):
+    monkeypatch.setattr(LinearTask, "bad_factor", factor)
+    with pytest.raises(TrainingError, match=rf"{problem}, at only 1/2, step {bad_image // 2}; the last good"):
         trained(tmp_path, log_every)
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
     good = bad_image // 2 // log_every * log_every

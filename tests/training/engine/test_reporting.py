@@ -1,4 +1,4 @@
-"""Reports of a run that is stopped and resumed."""
+"""Reports of a run."""
 
 import json
 
@@ -19,12 +19,6 @@ def report(folder, progress, *epochs):
     with RunReport(folder, PLAN, progress) as writer:
         for epoch in epochs:
             writer.epoch({"phase": "only", "epoch": epoch}, DevScores({}))
-
-
-def test_a_resumed_run_logs_an_epoch_once_that_was_logged_before_its_checkpoint(tmp_path):
-    report(tmp_path, Progress(), 1, 2)
-    report(tmp_path, Progress(epoch=1, history=[{"phase": "only", "epoch": 1, "seconds": 1.0}]), 2, 3)
-    assert epochs_of(tmp_path) == [1, 2, 3]
 
 
 def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path):
