@@ -67,10 +67,9 @@ def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path):
     assert picture.shape[1] >= len(words) * 120
 
 
-@pytest.mark.parametrize(("image_size", "cells"), [(96, 3), (288, 9)])
-def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(image_size, cells, tmp_path, monkeypatch):
-    model = saved(tmp_path / "best.safetensors", image_size=image_size)
-    drawn: list[tuple[torch.Size, int]] = []
+def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(tmp_path, monkeypatch):
+    model = saved(tmp_path / "best.safetensors", image_size=96)
+    drawn = []
 
     def draw(words, scores, image, boxes):
         drawn.append((scores.shape, len(boxes)))
@@ -79,7 +78,7 @@ def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(image_size, 
     monkeypatch.setattr(explain, "draw_attributions", draw)
     assert run(model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png").returncode == 0
     [(scores, boxes)] = drawn
-    assert scores[1] == boxes == cells**2
+    assert scores[1] == boxes == 3**2
 
 
 def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tmp_path):
@@ -93,9 +92,21 @@ def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tm
     assert (refused.returncode, "stored features have no image b" in refused.stderr) == (1, True)
 
 
-def test_a_bundle_without_a_checkpoint_is_refused(tmp_path):
-    done = run(tmp_path, tmp_path / "a.png", "-o", tmp_path / "out.png")
-    assert (done.returncode, "graphs, which have no gradients" in done.stderr) == (1, True)
+@pytest.mark.parametrize(
+    ("model", "options", "complaint"),
+    [
+        (".", [], "graphs, which have no gradients"),
+        ("empty", ["--prototypes"], "has no prototypes yet"),
+        ("other", ["--prototypes"], "only pma_net has"),
+    ],
+)
+def test_a_model_that_cannot_be_explained_is_refused(model, options, complaint, tmp_path):
+    if model == "empty":
+        saved_pma_net(tmp_path / model, ready=False)
+    elif model == "other":
+        saved(tmp_path / model)
+    done = run(tmp_path / model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png", *options)
+    assert (done.returncode, complaint in done.stderr) == (1, True)
 
 
 def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined():
@@ -110,23 +121,10 @@ def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined():
     assert panel[100, 130].tolist() == [0, 0, 255]
 
 
-@pytest.mark.parametrize(("image_size", "height"), [(None, 240), (288, 288)])
-def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(image_size, height, tmp_path):
+def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(tmp_path):
     photographs = [photograph(tmp_path / name) for name in ("a.png", "b.png")]
-    model = saved_pma_net(tmp_path / "best.safetensors", ready=True, image_size=image_size)
+    model = saved_pma_net(tmp_path / "best.safetensors", ready=True, image_size=288)
     done = run(model, *photographs, "-o", tmp_path / "out.png", "--prototypes")
     assert done.returncode == 0, done.stderr
-    assert cv2.imread(str(tmp_path / "out.png")).shape[0] == 2 * height
+    assert cv2.imread(str(tmp_path / "out.png")).shape[0] == 2 * 288
     assert "b.png: w" in done.stdout
-
-
-@pytest.mark.parametrize(("kind", "message"), [("empty", "has no prototypes yet"), ("other", "only pma_net has")])
-def test_a_model_without_prototypes_is_refused(kind, message, tmp_path):
-    model = tmp_path / "best.safetensors"
-    if kind == "other":
-        saved(model)
-    else:
-        saved_pma_net(model, ready=False)
-    image = photograph(tmp_path / "a.png")
-    done = run(model, image, "-o", tmp_path / "out.png", "--prototypes")
-    assert (done.returncode, message in done.stderr) == (1, True)

@@ -17,7 +17,6 @@ from smart_caption_ros.files import sha256_of
 from tests.detection.tiny_detectors import COLOURS_BGR, GREEN, write_yolox
 from tests.training.commands import run_here
 from tests.training.region_files import WIDTH, regions, write_tsv
-from training.data.feature_extraction import Ids, find_photographs
 from training.data.feature_store import FeatureStore
 from training.features import main
 
@@ -84,20 +83,6 @@ def test_with_a_detector_the_store_has_a_token_for_the_photograph_and_one_for_ea
     assert (status, "another source" in err) == (1, True)
 
 
-def test_a_file_that_is_not_a_detector_is_refused_in_a_sentence(features, tmp_path):
-    photograph(tmp_path / "photos" / "a.png", 1)
-    for options, complaint in (
-        (("--detector", tmp_path / "nowhere.onnx"), "there is no such detector"),
-        (("--detector", tmp_path / "photos" / "a.png"), "error: "),
-        (("--detector", tmp_path / "x.onnx", "--minimum-score", "2"), "--minimum-score must lie between 0 and 1"),
-    ):
-        status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store", *options)
-        assert status == 1
-        assert complaint in err
-        assert "Traceback" not in err
-    assert not (tmp_path / "store").exists()
-
-
 def test_broken_photographs_are_named_and_counted_and_the_others_are_stored(features, tmp_path):
     for number in range(3):
         photograph(tmp_path / "photos" / f"{number}.png", number)
@@ -138,25 +123,6 @@ def test_a_killed_command_leaves_whole_images_and_resumes(features, tmp_path, ti
     assert not list(store.glob("*.unfinished"))
 
 
-def test_wrong_folders_ids_and_bundles_are_refused_in_a_sentence(features, tmp_path):
-    photograph(tmp_path / "photos" / "a.png", 1)
-    photograph(tmp_path / "photos" / "below" / "a.png", 2)
-    (tmp_path / "nothing").mkdir()
-    for folder, options, complaint in (
-        ("photos", (), "image id a.png is that of"),
-        ("photos", ("--ids", "number"), "does not end in a number"),
-        ("nothing", (), "no photographs in it"),
-        ("nowhere", (), "no such folder"),
-    ):
-        status, _, err = features(tmp_path / folder, "-o", tmp_path / "store", *options)
-        assert status == 1
-        assert complaint in err
-        assert "Traceback" not in err
-    status, _, err = features(tmp_path / "photos", "-o", tmp_path / "store", bundle=tmp_path)
-    assert (status, "Traceback" in err) == (1, False)
-    assert not (tmp_path / "store").exists()
-
-
 def test_published_features_are_converted(features, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for folder, image in ((first, "7"), (second, "8")):
@@ -169,22 +135,35 @@ def test_published_features_are_converted(features, tmp_path):
     store = FeatureStore(tmp_path / "store")
     assert store.images() == ["7", "8"]
     assert store.read("8").features.shape == (2, WIDTH)
-    for wrong, complaint in (
-        ((*files, "--from", "tsv", "-o", tmp_path / "other"), "--from needs --max-regions"),
-        (
-            (*files, "--from", "tsv", "--max-regions", 0, "-o", tmp_path / "other"),
-            "features are 16 wide instead of 2048",
-        ),
-        ((*files, *options, "--bundle", tmp_path), "--bundle and --detector make features of photographs"),
-        ((*files, "-o", tmp_path / "other"), "give one folder of photographs, not 2 paths"),
-    ):
-        status, _, err = features(*wrong, bundle=None)
-        assert (status, complaint in err, "Traceback" in err) == (1, True, False)
 
 
-def test_image_ids_are_names_stems_or_numbers(tmp_path):
-    photograph(tmp_path / "COCO_train2014_000000000030.jpg", 1)
-    for ids, expected in (
-        ("name", "COCO_train2014_000000000030.jpg"), ("stem", "COCO_train2014_000000000030"), ("number", "30"),
-    ):  # fmt: skip
-        assert list(find_photographs(tmp_path, Ids(ids))) == [expected]
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["photos", "--bundle", "TINY", "--detector", "nowhere.onnx"], "there is no such detector"),
+        (["photos", "--bundle", "TINY", "--detector", "photos/a.png"], "error: "),
+        (["photos", "--bundle", "TINY", "--minimum-score", "2"], "--minimum-score must lie between 0 and 1"),
+        (["photos", "--bundle", "TINY"], "image id a.png is that of"),
+        (["photos", "--bundle", "TINY", "--ids", "number"], "does not end in a number"),
+        (["photos", "--bundle", "TINY", "--ids", "stem"], "image id a is that of"),
+        (["photos", "--bundle", "nothing"], "error: "),
+        (["nothing", "--bundle", "TINY"], "no photographs in it"),
+        (["nowhere", "--bundle", "TINY"], "no such folder"),
+        (["features.tsv", "--from", "tsv"], "--from needs --max-regions"),
+        (["features.tsv", "--from", "tsv", "--max-regions", "0"], "features are 16 wide instead of 2048"),
+        (["features.tsv", "--from", "tsv", "--max-regions", "2", "--bundle", "TINY"], "make features of photographs"),
+        (["features.tsv", "photos"], "give one folder of photographs, not 2 paths"),
+    ],
+)
+def test_wrong_options_and_files_are_refused_in_a_sentence(
+    features, tiny_bundle, tmp_path, monkeypatch, arguments, complaint
+):
+    monkeypatch.chdir(tmp_path)
+    photograph(tmp_path / "photos" / "a.png", 1)
+    photograph(tmp_path / "photos" / "below" / "a.png", 2)
+    (tmp_path / "nothing").mkdir()
+    write_tsv(tmp_path, {"7": regions(3)})
+    given = [tiny_bundle if word == "TINY" else word for word in arguments]
+    status, _, err = features(*given, "-o", "store", bundle=None)
+    assert (status, complaint in err, "Traceback" in err) == (1, True, False)
+    assert not (tmp_path / "store" / "manifest.json").exists()
