@@ -6,11 +6,7 @@ The marks of pytest-xdist 3.8 for groups (``--dist loadgroup``) have no effect w
 from xdist.scheduler import LoadScopeScheduling
 
 GRAPHS = "graphs"
-_SHARING_GRAPHS = (
-    "tests/export/",
-    "tests/training/models/test_conformance.py",
-    "tests/training/models/test_pma_net.py",
-)
+_SHARING_GRAPHS = ("tests/export/", "tests/training/models/test_conformance.py")
 _LONG = ("tests/packaging/test_colcon.py", "tests/benchmarks/", "tests/training/engine/")
 """Begun early, so that no process works alone at the end."""
 

@@ -48,7 +48,6 @@ def test_the_fast_dds_profile_has_room_for_whole_images_and_keeps_udp():
     assert message > full_hd_bytes
     assert segment > 3 * full_hd_bytes
     participant = root.find("participant", space)
-    assert participant is not None
     assert participant.get("is_default_profile") == "true"
     assert participant.findtext("rtps/useBuiltinTransports", namespaces=space) == "false"
     used = {element.text for element in participant.iterfind("rtps/userTransports/transport_id", space)}

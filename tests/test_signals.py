@@ -50,7 +50,6 @@ sys.exit(3)
 def test_a_second_signal_while_the_process_ends_does_not_change_its_exit_status(number):
     """The terminal and `ros2 launch` both send SIGINT."""
     process = subprocess.Popen([sys.executable, "-c", SLOW_TO_END], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(number)
     assert process.stdout.readline() == "ending\n"

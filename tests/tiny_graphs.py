@@ -3,14 +3,11 @@
 import functools
 
 from export.storage import round_to_float16
-from export.trace import TracedCaptioner, trace_captioner
+from export.trace import trace_captioner
 from smart_caption_ros.captioning.search import Search
 from tests.tiny_model import tiny_captioner
-from training.models.captioner import Captioner
 
 BEAMS = 4
-
-Traced = tuple[Captioner, TracedCaptioner]
 
 
 @functools.cache

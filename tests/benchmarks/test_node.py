@@ -25,11 +25,3 @@ def test_captions_latency_and_cpu_time_of_a_node_are_measured(tiny_bundle, tmp_p
     plain = measure_plain_node(tmp_path, 5.0, settings, 2.0)
     assert plain["captions"] > 0
     assert plain["latency_ms"]["median"] > 0
-
-
-def test_images_without_a_caption_are_counted_by_the_gaps_between_the_stamps():
-    from benchmarks.node import images_between
-
-    assert images_between([1.0, 1.1, 1.2], rate_hz=10.0) == 0
-    assert images_between([1.0, 1.31, 1.62], rate_hz=10.0) == 4
-    assert images_between([1.0, 1.13], rate_hz=10.0) == 0, "an image that is late is not two"

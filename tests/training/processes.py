@@ -34,7 +34,7 @@ def main(count, module, arguments):
 
     # torch.distributed.is_torchelastic_launched() tells by the id of the run.
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "TORCHELASTIC_RUN_ID": "test"}
-    left: set[int] = set()
+    left = set()
     for rank in range(count):
         if (child := os.fork()) == 0:
             os.environ |= shared | {"RANK": str(rank), "WORLD_SIZE": str(count)}

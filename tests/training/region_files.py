@@ -4,7 +4,6 @@ import base64
 
 import numpy as np
 
-Arrays = dict[str, np.ndarray]
 WIDTH = 16
 
 

@@ -1,13 +1,12 @@
 """COCO's layout with a dozen drawn pictures, and features of them in every format."""
 
 import json
-from typing import Any
 
 import cv2
 import numpy as np
 import yaml
 
-from tests.training.region_files import WIDTH, Arrays, write_hdf5, write_npz, write_tsv
+from tests.training.region_files import WIDTH, write_hdf5, write_npz, write_tsv
 from tests.training.small_flickr8k import COLOURS, SHAPES, draw
 from training.data.feature_store import StoreWriter
 
@@ -19,7 +18,7 @@ def make_coco(root):
     """Under ``root``: ``coco/`` with photographs and ``dataset_coco.json``; features of each image in four formats."""
     random = np.random.default_rng(0)
     (root / "coco" / "val2014").mkdir(parents=True)
-    images: list[dict[str, Any]] = []
+    images = []
     for split, count in SPLITS.items():
         for _ in range(count):
             number = 100 + len(images)
@@ -35,7 +34,7 @@ def make_coco(root):
                 }
             )  # fmt: skip
     (root / "coco" / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    features: dict[str, Arrays] = {}
+    features = {}
     for image in images:
         count = int(random.integers(1, 7))
         features[str(image["cocoid"])] = {

@@ -18,7 +18,7 @@ def make_coco_photographs(folder):
     """Write ``coco_photographs/`` below a folder and return it: four dev and two train photographs."""
     root = folder / "coco_photographs"
     root.mkdir(parents=True)
-    entries: list[dict[str, object]] = [
+    entries = [
         {"image": image, "coco_id": number, "part": "dev", "indoor": indoor, "sentences": said, "objects": objects}
         for number, (image, (indoor, said, objects)) in enumerate(DEV.items())
     ]

@@ -16,7 +16,6 @@ def moved(by, **changes):
     trained = tiny_trained()
     with torch.no_grad():
         for module in (trained.captioner, trained.backbone):
-            assert module is not None
             for parameter in module.parameters():
                 parameter += by
     return replace(trained, **changes)

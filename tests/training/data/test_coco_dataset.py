@@ -70,18 +70,15 @@ def test_a_name_without_terms_is_refused_and_terms_without_a_name_too(option):
         listed(**{option: "ours"})
 
 
-def test_an_image_in_two_splits_is_refused(tmp_path):
-    captions = {split: annotations(tmp_path / f"captions_{split}.json", [1, 2]) for split in ("train", "dev")}
-    with pytest.raises(DataError, match=r"captions_dev\.json, image 1: it is in another split as well"):
-        opened(tmp_path, captions=captions)
-
-
-def test_an_image_without_file_name_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [({}, r"captions_dev\.json, image 1: it is in another split"), ({"images": []}, "image 1: .* but no file_name")],
+)
+def test_an_image_in_two_splits_or_without_a_file_is_refused(tmp_path, changes, complaint):
     captions = {
-        "train": annotations(tmp_path / "captions_train.json", [1], images=[]),
-        "dev": annotations(tmp_path / "captions_dev.json", [2]),
+        split: annotations(tmp_path / f"captions_{split}.json", [1, 2], **changes) for split in ("train", "dev")
     }
-    with pytest.raises(DataError, match=r"captions_train\.json, image 1: it has captions but no file_name"):
+    with pytest.raises(DataError, match=complaint):
         opened(tmp_path, captions=captions)
 
 

@@ -7,8 +7,8 @@ from training.errors import DataError
 
 
 def test_files_are_read_as_written(tmp_path):
-    (tmp_path / "a.json").write_text('{"caption": "un café"}', encoding="utf-8")
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": 2}\n')
+    (tmp_path / "a.json").write_text('{"caption": "un café"}', encoding="utf-8-sig")
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": 2}\n', encoding="utf-8-sig")
     assert read_json(tmp_path / "a.json") == {"caption": "un café"}
     assert read_json_lines(tmp_path / "a.jsonl") == [{"a": 1}, {"a": 2}]
 
@@ -42,10 +42,3 @@ def test_half_a_surrogate_pair_becomes_a_question_mark(tmp_path, escaped, expect
     path.write_text(f'{{"caption": "{escaped}"}}')
     assert read_json(path) == {"caption": expected}
     assert read_json_lines(path) == [{"caption": expected}]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text('{"a": 1}', encoding="utf-8-sig")
-    assert read_json(path) == {"a": 1}
-    assert read_json_lines(path) == [{"a": 1}]

@@ -188,7 +188,7 @@ def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtu
     alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
     for name, options in (("both", both), ("alone", alone)):
         data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
-        config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config, image_size=96))
+        config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
         trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
         assert (tmp_path / name / "best.safetensors").exists()
     (folder,) = (tmp_path / "features").iterdir()  # one network

@@ -2,18 +2,15 @@
 
 import base64
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.training.region_files import SIZE, WIDTH, Arrays, fractions, regions, write_hdf5, write_npz, write_tsv
+from tests.training.region_files import SIZE, WIDTH, fractions, regions, write_hdf5, write_npz, write_tsv
 from training.data.visual_inputs import check_images, open_features
 from training.errors import DataError
 
 MAX_REGIONS = 50
-Writer = Callable[[Path, dict[str, Arrays]], Path]
 ONE_BOX, ONE_FEATURE = (base64.b64encode(np.zeros(size, "<f4").tobytes()).decode() for size in (4, WIDTH))
 every_format = pytest.mark.parametrize("write", [write_hdf5, write_tsv, write_npz])
 
@@ -110,30 +107,22 @@ def test_hdf5_features_are_read_however_they_are_stored(tmp_path, storage):
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("text", "complaint"),
     [
-        ("7\t640\t480", "image 7: 3 fields instead of 6"),
-        ("7\t640\t480\tmany\tAAAA\tAAAA", "image 7: num_boxes is 'many'"),
-        ("7\t640\t480\t1\t!!\tAAAA", "image 7: boxes are not base64"),
-        (f"7\twide\t480\t1\t{ONE_BOX}\t{ONE_FEATURE}", "image 7: the size of the image is 'wide x 480'"),
+        ("", "is empty"),
+        ("no tab\n", "line 1: no tab"),
+        ("7\ta\n7\tb\n", "line 2: image 7 is in the file twice"),
+        ("7\t640\t480\n", "image 7: 3 fields instead of 6"),
+        ("7\t640\t480\tmany\tAAAA\tAAAA\n", "image 7: num_boxes is 'many'"),
+        ("7\t640\t480\t1\t!!\tAAAA\n", "image 7: boxes are not base64"),
+        (f"7\twide\t480\t1\t{ONE_BOX}\t{ONE_FEATURE}\n", "image 7: the size of the image is 'wide x 480'"),
     ],
 )
-def test_malformed_lines_are_refused_with_file_id_and_reason(tmp_path, line, complaint):
-    path = tmp_path / "features.tsv"
-    path.write_text(f"{line}\n")
-    with pytest.raises(DataError, match=rf"features\.tsv, {complaint}"):
-        opened(path).read("7")
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [("", "is empty"), ("no tab\n", "line 1: no tab"), ("7\ta\n7\tb\n", "line 2: image 7 is in the file twice")],
-)
-def test_malformed_tsv_files_are_refused_when_opened(tmp_path, text, complaint):
+def test_malformed_tsv_files_are_refused_with_the_place_and_the_reason(tmp_path, text, complaint):
     path = tmp_path / "features.tsv"
     path.write_text(text)
     with pytest.raises(DataError, match=rf"features\.tsv.*{complaint}"):
-        opened(path)
+        opened(path).read("7")
 
 
 def test_files_of_another_kind_are_refused(tmp_path):
@@ -155,19 +144,6 @@ def test_files_that_are_cut_short_are_refused(tmp_path, write):
     file.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
     with pytest.raises(DataError, match=r"features.*(cut short|not base64)"):
         opened(path).read("7")
-
-
-def test_several_files_hold_different_images(tmp_path):
-    paths = []
-    for image in ("7", "8"):
-        (tmp_path / image).mkdir()
-        paths.append(write_tsv(tmp_path / image, {image: regions(3, seed=int(image))}))
-    store = open_features("tsv", paths, WIDTH, MAX_REGIONS)
-    np.testing.assert_array_equal(store.read("8").features, regions(3, seed=8)["features"])
-    assert "7" in store
-    assert "9" not in store
-    with pytest.raises(DataError, match="image 9: it has no features"):
-        store.read("9")
 
 
 @pytest.mark.parametrize("write", [write_hdf5, write_npz])

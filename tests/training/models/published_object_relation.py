@@ -1,17 +1,13 @@
 """The published Object Relation Transformer written out plainly, by its published names, without dropout."""
 
 import math
-from collections.abc import Mapping
 
 import torch
-from torch import Tensor
-
-State = Mapping[str, Tensor]
 
 
 def random_state(layers, width, token_width, inner, heads, words):
     """A state dict of the published names with random values; ids go from 0 to ``words``."""
-    shapes: dict[str, tuple[int, ...]] = {"att_embed.0.weight": (width, token_width), "att_embed.0.bias": (width,)}
+    shapes = {"att_embed.0.weight": (width, token_width), "att_embed.0.bias": (width,)}
 
     def linear(name, rows, columns):
         shapes.update({f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)})

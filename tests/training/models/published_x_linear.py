@@ -14,7 +14,7 @@ class ParityCase:
     """Arrays of a case, and its words by our ids: the published id 0 is our end token, id n our word n + 3."""
 
     def __init__(self, path):
-        self.arrays: dict[str, np.ndarray] = dict(np.load(path))
+        self.arrays = dict(np.load(path))
         self.state = {key[3:]: torch.from_numpy(value) for key, value in self.arrays.items() if key.startswith("sd/")}
         count = self.arrays["tf_logits"].shape[-1]
         self.words = [f"w{index}" for index in range(1, count)]

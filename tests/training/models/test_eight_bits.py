@@ -69,8 +69,6 @@ def test_gradients_pass_the_rounding():
     set_eight_bits(module, True)
     x = torch.randn(4, 16, requires_grad=True)
     module(x).sum().backward()
-    assert layer.weight.grad is not None
-    assert x.grad is not None
     torch.testing.assert_close(layer.weight.grad, x.detach().sum(0).expand(8, 16), atol=0.1, rtol=0.05)
     torch.testing.assert_close(x.grad, layer.weight.detach().sum(0).expand(4, 16), atol=0.1, rtol=0.05)
 

@@ -1,7 +1,5 @@
 """First weights of the families against the statistics of the published codes, of one layer at the published sizes."""
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -30,7 +28,7 @@ MATRICES_OF_M2 = {
 }
 MEMORY_OF_M2 = {"encoder.0.attention.memory_keys": 0.00976, "encoder.0.attention.memory_values": 0.00976}
 
-PUBLISHED: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
+PUBLISHED = {
     # aimagelab/meshed-memory-transformer, class Transformer after init_weights
     "transformer": (M2, MATRICES_OF_M2),
     "smart": (M2, {**MATRICES_OF_M2, **MEMORY_OF_M2}),

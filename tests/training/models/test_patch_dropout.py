@@ -17,7 +17,6 @@ def visual_of(images, count, mask=None):
 def test_tokens_of_each_image_are_left_out_with_their_boxes_and_the_others_keep_their_order(share, kept):
     found = drop_patches(visual_of(4, 49), share)
     assert found.tokens.shape == (4, kept, 3)
-    assert found.boxes_xyxy is not None
     assert torch.equal(found.tokens[..., 0], found.boxes_xyxy[..., 0])
     assert torch.all(found.tokens[:, 1:, 0] > found.tokens[:, :-1, 0])
     assert found.mask is None
@@ -35,5 +34,4 @@ def test_padding_is_left_out_first():
     mask = torch.tensor([[True, True, False, False], [True, True, True, True]])
     found = drop_patches(visual_of(2, 4, mask), 0.5)
     assert found.tokens[0, :, 0].tolist() == [0.0, 1.0]
-    assert found.mask is not None
     assert found.mask.all()

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from tests.tiny_model import padded_logits, tiny_captions, tiny_visual
 from training.data.prefix_trees import prefix_trees
@@ -70,7 +69,7 @@ def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner)
 def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner):
     for step in range(4):
         train(captioner, step)
-    found: list[dict[str, Tensor]] = []
+    found = []
     for place in (5, 5, 0):
         captioner.on_step(context(place))
         found.append({name: value.clone() for name, value in captioner.state_dict().items()})

@@ -77,13 +77,3 @@ def test_cross_entropy_in_bf16_is_near_that_in_fp32(family):
     assert found.loss.item() == pytest.approx(expected.loss.item(), rel=0.02)
     ours, theirs = (torch.cat([g.flatten() for g in gradients(model).values()]) for model in (captioner, reference))
     assert torch.nn.functional.cosine_similarity(ours, theirs, dim=0) > 0.99
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_self_critical_training_runs_in_bf16(family):
-    captioner = tiny_captioner(family).to("cuda")
-    found = step("self_critical", captioner, "cuda", "bf16")()
-    assert 0 < found.reward < 10
-    assert found.loss.isfinite()
-    assert all(gradient.isfinite().all() for gradient in gradients(captioner).values())
-    assert any(gradient.any() for gradient in gradients(captioner).values())

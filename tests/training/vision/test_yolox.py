@@ -57,8 +57,5 @@ def test_another_network_is_refused_with_the_first_difference(tmp_path):
     onnx.save(graph, str(tmp_path / "other.onnx"))
     with pytest.raises(BackboneError, match="1 convolutions, YOLOX-nano has 113"):
         load_yolox_nano(tmp_path / "other.onnx")
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(BackboneError, match=r"absent\.onnx: no such file"):
         load_yolox_nano(tmp_path / "absent.onnx")

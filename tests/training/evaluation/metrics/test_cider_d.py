@@ -12,7 +12,6 @@ from tests.training.evaluation.metrics.corpora import corpora, split
 from training.evaluation.metrics.cider_d import CiderD, TextCiderD
 
 END, PADDING = Vocabulary.end_id, Vocabulary.padding_id
-Corpus = list[list[list[int]]]
 
 
 def padded(captions, width):

@@ -92,7 +92,7 @@ def test_photographs_are_resized_to_their_shorter_side_and_cropped(folder):
     second, third = first.copy(), first.copy()
     second[:, :12] = second[:, 36:] = 0  # beyond the crop, whose filter reaches 4 pixels beyond the middle third
     third[:, 20:28] = 0
-    images: dict[str, np.ndarray] = {"first": first, "second": second, "third": third}
+    images = {"first": first, "second": second, "third": third}
     vectors = score.embed_images(list(images), images.__getitem__)
     np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-5)
     assert np.abs(vectors[0] - vectors[2]).max() > 1e-3

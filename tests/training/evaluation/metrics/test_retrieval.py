@@ -33,7 +33,7 @@ def expected_recalls(candidates, references):
     documents = {image: {term for text in texts for term in terms(text)} for image, texts in references.items()}
     seen = set().union(*documents.values())
     idf = {term: math.log(len(documents) / sum(term in found for found in documents.values())) for term in seen}
-    recalls: dict[str, list[float]] = {f"recall_{rank}": [] for rank in RANKS}
+    recalls = {f"recall_{rank}": [] for rank in RANKS}
     for image, caption in candidates.items():
         nearness = {
             other: max(round(cosine_of(caption, text, idf), 9) for text in texts) for other, texts in references.items()

@@ -8,7 +8,7 @@ import pytest
 from tests.training.evaluation.metrics.needs_java import needs_java
 from training.data.coco import read_captions, read_results
 from training.evaluation.metrics.ptb import NAME
-from training.evaluation.metrics.scoring import OWN_TOKENISER, score_models
+from training.evaluation.metrics.scoring import score_models
 
 
 def values(evaluation, model):
@@ -67,15 +67,6 @@ def without_java(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("without_java")
-def test_without_java_our_own_tokeniser_is_named_and_meteor_is_not_available():
-    evaluation = score_models({"m": {"1": "A dog.", "2": "A cat!"}}, {"1": ["a dog"], "2": ["A red cat"]})
-    assert evaluation.tokeniser == OWN_TOKENISER
-    assert evaluation.models["m"].tokenised == {"1": "a dog", "2": "a cat"}
-    assert "meteor" not in evaluation.models["m"].metrics
-    assert all("no Java here; install" in evaluation.unavailable[key] for key in ("ptb_tokeniser", "meteor", "spice"))
-
-
-@pytest.mark.usefixtures("without_java")
 def test_cider_d_takes_the_document_frequencies_that_it_is_given():
     models = {"m": {"1": "a red dog", "2": "a cat"}}
     references = {"1": ["a dog runs"], "2": ["a red cat"]}
@@ -118,14 +109,6 @@ def test_a_model_is_compared_with_its_own_references():
     beside = score_models({"m": SAID, "person": person}, HUMAN, own_references={"person": others}, similar=SIMILAR)
     assert values(beside, "person") == values(score_models({"person": person}, others, similar=SIMILAR), "person")
     assert values(beside, "m") == values(score_models({"m": SAID}, HUMAN, similar=SIMILAR), "m")
-
-
-@pytest.mark.usefixtures("without_java")
-def test_without_references_only_the_diversity_is_measured():
-    evaluation = score_models({"m": {"1": "A dog.", "2": "a dog", "3": "A cat!"}}, {"1": [], "2": [], "3": []})
-    assert evaluation.models["m"].metrics == {}
-    assert evaluation.models["m"].diversity.different == 2
-    assert evaluation.models["m"].diversity.longest_run == 2
 
 
 def test_a_model_without_all_captions_is_refused_by_name():
