@@ -4,6 +4,8 @@ import timm
 import torch
 import transformers
 
+from tests.published_captioners import published
+
 _CROPPED = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 32}}
 _SQUASHED = {"size": {"height": 32, "width": 32}}
 _TOWER = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32, "patch_size": 16}
@@ -32,44 +34,16 @@ def _vit():
     return transformers.ViTModel(transformers.ViTConfig(**_CLIP))
 
 
-def _blip():
-    config = transformers.BlipConfig(text_config={**_TEXT, "encoder_hidden_size": 16}, vision_config=_CLIP)
-    return transformers.BlipForConditionalGeneration(config)
-
-
-def _git():
-    return transformers.GitForCausalLM(transformers.GitConfig(**_TEXT, vision_config=_CLIP))
-
-
-def _vit_gpt2():
-    words = {"n_embd": 16, "n_layer": 1, "n_head": 2, "vocab_size": 20, "bos_token_id": 1, "eos_token_id": 2}
-    decoder = transformers.GPT2LMHeadModel(transformers.GPT2Config(**words, add_cross_attention=True))
-    return transformers.VisionEncoderDecoderModel(encoder=_vit(), decoder=decoder)
-
-
-def _florence2():
-    eyes = {
-        "depths": (1, 1, 2, 1), "embed_dim": (8, 16, 24, 32), "num_heads": (2, 2, 2, 2), "num_groups": (2, 2, 2, 2),
-        "window_size": 3, "projection_dim": 16, "max_temporal_embeddings": 5, "max_position_embeddings": 9,
-    }  # fmt: skip
-    sizes = ("layers", "attention_heads", "ffn_dim")
-    words = {f"{part}_{size}": 2 for part in ("encoder", "decoder") for size in sizes}
-    text = {"model_type": "bart", "d_model": 16, "vocab_size": 20, **words}
-    return transformers.Florence2ForConditionalGeneration(
-        transformers.Florence2Config(vision_config=eyes, text_config=text, image_token_id=19)
-    )
-
-
 _OF_TRANSFORMERS = {
     "clip": (_clip, "CLIPImageProcessor", _CROPPED),
     "siglip": (_siglip, "SiglipImageProcessor", _SQUASHED),
     "dinov2": (_dinov2, "BitImageProcessor", _CROPPED),
     "dinov2_registers": (lambda: _dinov2(num_register_tokens=3), "BitImageProcessor", _CROPPED),
     "vit": (_vit, "ViTImageProcessor", _SQUASHED),
-    "blip": (_blip, "BlipImageProcessor", _SQUASHED),
-    "git": (_git, "CLIPImageProcessor", _CROPPED),
-    "florence2": (_florence2, "CLIPImageProcessor", {"do_center_crop": False, "size": {"height": 96, "width": 96}}),
-    "vit_gpt2": (_vit_gpt2, "ViTImageProcessor", _SQUASHED),
+    "blip": (lambda: published("blip"), "BlipImageProcessor", _SQUASHED),
+    "git": (lambda: published("git"), "CLIPImageProcessor", _CROPPED),
+    "florence2": (lambda: published("florence2"), "CLIPImageProcessor", {"do_center_crop": False, **_SQUASHED}),
+    "vit_gpt2": (lambda: published("vit-gpt2"), "ViTImageProcessor", _SQUASHED),
 }
 _OF_TIMM = {
     "timm_vit": (

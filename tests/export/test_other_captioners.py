@@ -56,6 +56,7 @@ class TwoAxes(Captioner):
         )
 
 
+@pytest.mark.long
 def test_slots_may_be_any_axis_and_sizes_are_measured():
     torch.manual_seed(0)
     captioner = TwoAxes(CaptionerConfig(30, TOKEN_WIDTH)).eval()

@@ -322,8 +322,8 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
         ([*CONSTRAINED, "zebra.json"], 1, "vocabulary has none of zebra"),
     ],
 )
-@pytest.mark.usefixtures("checkpoint")
-def test_wrong_options_and_files_are_refused_in_a_sentence(evaluate, coco, options, status, complaint):
+def test_wrong_options_and_files_are_refused_in_a_sentence(evaluate, coco, checkpoint, options, status, complaint):
+    (coco / "best.safetensors").symlink_to(checkpoint)
     for name, content in WRONG_FILES.items():
         (coco / name).write_text(content if isinstance(content, str) else json.dumps(content))
     (coco / "empty").mkdir()
@@ -337,8 +337,8 @@ def test_wrong_options_and_files_are_refused_in_a_sentence(evaluate, coco, optio
 WORDS = ("a", "the", "dog", "dogs", "cat", "ball", "chair", "chairs", "runs", "sits", "on")
 
 
-@pytest.fixture
-def checkpoint(tmp_path):
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
     """A captioner with random weights and a few English words."""
     trained = tiny_trained(vocabulary=WORDS)
     experiment = {
@@ -346,8 +346,9 @@ def checkpoint(tmp_path):
         "evaluation": {"beam_size": 2}, "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}],
     }  # fmt: skip
     trained.record = {"name": "tiny", "experiment": experiment}
-    trained.save(tmp_path / "best.safetensors")
-    return tmp_path / "best.safetensors"
+    path = tmp_path_factory.mktemp("checkpoint") / "best.safetensors"
+    trained.save(path)
+    return path
 
 
 def test_a_checkpoint_is_also_scored_with_the_constraints_of_a_file(scored, coco, checkpoint):
@@ -380,13 +381,12 @@ def test_captions_name_the_objects_that_a_detector_finds(scored, coco, checkpoin
         assert constrained["constraints"]["given"] == constrained["constraints"]["satisfied"] == 2
 
 
-@pytest.mark.usefixtures("coco")
-def test_a_penalty_of_the_end_token_makes_captions_longer(scored, checkpoint):
+def test_a_penalty_of_the_end_token_makes_captions_longer(scored, coco, checkpoint):
     trained = TrainedCaptioner.load(checkpoint)
     trained.change_search(end_penalty=-30.0, max_words=6)  # the end at once, unless the command says otherwise
-    trained.save(checkpoint)
+    trained.save(coco / "longer.safetensors")
     words = {}
     for arguments in ([], ["--end-penalty", "30"]):
-        (model,) = scored("--checkpoint", checkpoint, *PHOTOGRAPHS, *arguments)[0]["models"].values()
+        (model,) = scored("--checkpoint", "longer.safetensors", *PHOTOGRAPHS, *arguments)[0]["models"].values()
         words[model["end_penalty"]] = model["diversity"]["mean_words"]
     assert words == {-30: 0, 30: 6}

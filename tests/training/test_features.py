@@ -137,12 +137,18 @@ def test_published_features_are_converted(features, tmp_path):
     assert store.read("8").features.shape == (2, WIDTH)
 
 
+DETECTOR = ("--detector", "nowhere.onnx")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["photos", "--bundle", "TINY", "--detector", "nowhere.onnx"], "there is no such detector"),
-        (["photos", "--bundle", "TINY", "--detector", "photos/a.png"], "error: "),
-        (["photos", "--bundle", "TINY", "--minimum-score", "2"], "--minimum-score must lie between 0 and 1"),
+        (["photos/below", "--bundle", "TINY", *DETECTOR], "there is no such detector"),
+        (["photos/below", "--bundle", "TINY", "--detector", "photos/a.png"], "error: "),
+        (
+            ["photos/below", "--bundle", "TINY", *DETECTOR, "--minimum-score", "2"],
+            "--minimum-score must lie between 0 and",
+        ),
         (["photos", "--bundle", "TINY"], "image id a.png is that of"),
         (["photos", "--bundle", "TINY", "--ids", "number"], "does not end in a number"),
         (["photos", "--bundle", "TINY", "--ids", "stem"], "image id a is that of"),
@@ -166,4 +172,4 @@ def test_wrong_options_and_files_are_refused_in_a_sentence(
     given = [tiny_bundle if word == "TINY" else word for word in arguments]
     status, _, err = features(*given, "-o", "store", bundle=None)
     assert (status, complaint in err, "Traceback" in err) == (1, True, False)
-    assert not (tmp_path / "store" / "manifest.json").exists()
+    assert not list(tmp_path.glob("store/shard*"))

@@ -64,26 +64,18 @@ def opened(data, **changes):
     return open_dataset(DataConfig(dataset="mixture", options=mixture(data, **changes)), data)
 
 
-def test_all_sources_are_trained_on_and_the_scored_ones_are_dev(data):
+def test_sources_are_trained_on_as_often_as_they_are_repeated_and_the_scored_ones_are_dev(data):
     dataset = opened(data)
     train = dataset.split("train")
     assert [sum(image.startswith(f"{name}/") for image in train) for name in ("photos", "coco", "home")] == [12, 10, 2]
     assert dataset.split("dev") == [f"photos/dev_{index}.jpg" for index in range(SIZES["dev"])]
     assert all(dataset.captions[image] for image in train)
-
-
-def test_a_repeated_source_is_trained_on_as_often_and_kept_once(data):
-    home = {**home_in(data / "home"), "repeat": 3}
-    dataset = opened(data, home=home)
-    train = dataset.split("train")
+    repeated = opened(data, home={**home_in(data / "home"), "repeat": 3}, photos={**FLICKR8K, "repeat": 0})
+    train = repeated.split("train")
+    assert [sum(image.startswith(f"{name}/") for image in train) for name in ("photos", "coco", "home")] == [0, 10, 6]
     assert train.count("home/0") == 3
-    assert dataset.source_of("home/0") == "home"
-
-
-def test_a_source_with_repeat_0_is_left_out_but_may_be_scored(data):
-    dataset = opened(data, photos={**FLICKR8K, "repeat": 0})
-    assert not any(image.startswith("photos/") for image in dataset.split("train"))
-    assert all(image.startswith("photos/") for image in dataset.split("dev"))
+    assert repeated.source_of("home/0") == "home"
+    assert repeated.split("dev") == dataset.split("dev")
 
 
 def test_weights_are_those_of_the_sources_and_1_elsewhere(data):

@@ -8,19 +8,15 @@ from training.engine.distributed import DeviceError, check_compiler, choose_devi
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Fake any number of GPUs and processes."""
-    Machine.patch = monkeypatch
-    return Machine
+    """Pretend to have any number of GPUs and processes."""
 
+    def pretend(gpus, processes=1, rank=0):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(processes))
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
 
-class Machine:
-    patch: pytest.MonkeyPatch
-
-    def __init__(self, gpus, processes=1, rank=0):
-        self.patch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
-        self.patch.setattr(torch.cuda, "device_count", lambda: gpus)
-        self.patch.setenv("LOCAL_WORLD_SIZE", str(processes))
-        self.patch.setenv("LOCAL_RANK", str(rank))
+    return pretend
 
 
 def test_gpus_are_used_if_there_is_one_for_every_process(machine):

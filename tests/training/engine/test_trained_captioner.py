@@ -63,41 +63,22 @@ def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_lo
 
 
 @pytest.mark.parametrize(
-    ("changes", "complaint"),
+    ("tensors", "state", "complaint"),
     [
-        (
-            {"captioner.token_norm.bias": torch.zeros(33)},
-            r"captioner.token_norm.bias has the shape \(33,\), but a smart",
-        ),
-        ({"captioner.token_norm.bias": None}, "lacks captioner.token_norm.bias"),
-        ({"captioner.token_norm.scale": torch.zeros(3)}, "has captioner.token_norm.scale, which a smart"),
+        ({"captioner.token_norm.bias": torch.zeros(33)}, {}, r"token_norm.bias has the shape \(33,\), but a smart"),
+        ({"captioner.token_norm.bias": None}, {}, "lacks captioner.token_norm.bias"),
+        ({"captioner.token_norm.scale": torch.zeros(3)}, {}, "has captioner.token_norm.scale, which a smart"),
+        ({}, {"family": None}, "is not a trained captioner; give the best.safetensors of a run"),
+        ({}, {"model": None}, "is not a trained captioner"),
+        ({}, {"family": "later"}, "has a captioner of an unknown family 'later'; known are smart"),
+        ({}, {"model": {"d_modle": 3}}, "has options that the family smart refuses: .*d_modle"),
     ],
 )
-def test_a_tensor_that_does_not_fit_is_named(tmp_path, changes, complaint):
+def test_a_file_that_is_not_a_trained_captioner_is_refused_with_its_name(tmp_path, tensors, state, complaint):
     path = tmp_path / "checkpoint.safetensors"
     tiny_trained().save(path)
-    tensors, state = load_checkpoint(path)
-    changed = {**tensors, **changes}
-    save_checkpoint(path, {name: value for name, value in changed.items() if value is not None}, state)
-    with pytest.raises(CheckpointError, match=complaint):
-        TrainedCaptioner.load(path)
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"family": None}, "is not a trained captioner; give the best.safetensors of a run"),
-        ({"model": None}, "is not a trained captioner"),
-        ({"family": "later"}, "has a captioner of an unknown family 'later'; known are smart"),
-        ({"model": {"d_modle": 3}}, "has options that the family smart refuses: .*d_modle"),
-    ],
-)
-def test_a_file_that_is_not_a_trained_captioner_is_refused_with_its_name(tmp_path, changes, complaint):
-    path = tmp_path / "checkpoint.safetensors"
-    tiny_trained().save(path)
-    tensors, state = load_checkpoint(path)
-    state |= changes
-    save_checkpoint(path, tensors, {key: value for key, value in state.items() if value is not None})
+    saved = ({**before, **changes} for before, changes in zip(load_checkpoint(path), (tensors, state), strict=True))
+    save_checkpoint(path, *({key: value for key, value in part.items() if value is not None} for part in saved))
     with pytest.raises(CheckpointError, match=complaint) as caught:
         TrainedCaptioner.load(path)
     assert str(path) in str(caught.value)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_flickr8k import save_convolutions, write_config
 from training.data.feature_store import FeatureStore
 from training.data.flickr8k import Flickr8k
@@ -57,8 +58,9 @@ def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_b
     dataset, inputs = Flickr8k(data / "flickr8k"), trainer.task.inputs
     batch = inputs.dev_batch(np.arange(4))
     assert batch.frames is None
+    frames = dataset.read_images(dataset.split("dev"), Preprocessing(96, 96))
     with torch.inference_mode():
-        fresh = trainer.task.trained.backbone(torch.from_numpy(dataset.read_images(dataset.split("dev"))))
+        fresh = trainer.task.trained.backbone(torch.from_numpy(frames))
     torch.testing.assert_close(inputs.visual(batch).tokens, fresh, atol=2e-3, rtol=2e-3)
 
 

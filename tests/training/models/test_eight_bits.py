@@ -16,7 +16,7 @@ from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import run, session_of
 from tests.tiny_model import MAX_WORDS, tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.models.eight_bits import EightBitLinear, has_eight_bits, rounded_once, set_eight_bits
+from training.models.eight_bits import EightBitLinear, rounded_once, set_eight_bits
 
 LONG = pytest.mark.long
 
@@ -91,18 +91,6 @@ def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_sear
             found = module(x)
     torch.testing.assert_close(found, expected)
     assert (found - before).abs().max() > 0.1
-
-
-def test_8_bits_can_be_switched_on_and_off_without_new_parameters():
-    captioner = tiny_captioner("smart")
-    parameters = dict(captioner.named_parameters())
-    names = list(captioner.state_dict())
-    set_eight_bits(captioner, True)
-    assert has_eight_bits(captioner)
-    assert list(captioner.state_dict()) == names
-    assert all(parameter is parameters[name] for name, parameter in captioner.named_parameters())
-    set_eight_bits(captioner, False)
-    assert not has_eight_bits(captioner)
 
 
 @pytest.mark.parametrize("family", [pytest.param("smart", marks=LONG), pytest.param("git", marks=LONG), "up_down"])
