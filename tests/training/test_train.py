@@ -50,6 +50,7 @@ def finished(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     done = train(write_config(folder / "config.yaml"), folder / "run", data)
     assert done.returncode == 0, done.stderr
+    (folder / "said.txt").write_text(done.stdout)
     return folder / "run"
 
 
@@ -77,15 +78,15 @@ def test_evaluation_by_the_words_of_training_has_the_scores_of_the_log(finished,
         assert model["scores"][name] == pytest.approx(dev[name], abs=1e-4)
 
 
-def test_a_run_says_its_data_and_a_check_says_that_nothing_is_wrong(data, tmp_path):
+def test_a_run_says_its_data_and_a_check_says_that_nothing_is_wrong(finished, data, tmp_path):
     config = write_config(tmp_path / "config.yaml")
-    checked = train(config, tmp_path / "run", data, "--check")
+    checked = train(config, tmp_path / "run", data, "phases.0.epochs=1", "--check")
     assert checked.returncode == 0, checked.stdout
     assert "small: 12 train, 4 dev, 2 test pictures; nothing is wrong" in checked.stdout
     assert not (tmp_path / "run").exists()
-    done = train(config, tmp_path / "run", data, "phases.0.stop_after=1", "phases.1.epochs=1", "phases.2.epochs=1")
-    assert "data: 12 training and 4 dev pictures; vocabulary of" in done.stdout
-    assert "0.0 % of the words of the training captions are unknown" in done.stdout
+    said = (finished.parent / "said.txt").read_text()
+    assert "data: 12 training and 4 dev pictures; vocabulary of" in said
+    assert "0.0 % of the words of the training captions are unknown" in said
 
 
 def test_a_caption_without_a_letter_is_refused_before_the_first_step(data, tmp_path):
