@@ -37,7 +37,6 @@ class EndSignals:
     def __init__(self) -> None:
         self.arrived = False
         self.number = 0
-        """Number of the signal that arrived last."""
 
     def __enter__(self) -> "EndSignals":
         self._before = [signal.signal(number, self._record) for number in _SIGNALS]

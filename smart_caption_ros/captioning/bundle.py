@@ -34,7 +34,6 @@ WEIGHTS = "captioner.weights"
 other, so the bytes of a graph and of this file are the whole graph."""
 DETECTOR_GRAPH = "detector.onnx"
 CAPTIONER_GRAPHS: Mapping[GraphForm, str] = {"dynamic": CAPTIONER_GRAPH, "static": STATIC_GRAPH}
-"""The captioner's file by the form of its graph."""
 VISION_LAYOUT = "vision"
 """Layout of a detector inside the vision graph, beside :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`."""
 VISUAL_INPUTS = ("tokens", "token_mask", "token_boxes", "image_size")
@@ -46,7 +45,6 @@ WORD_BIAS, WORD_GROUPS, EVERY_BEAM = GUIDE_INPUTS = ("word_bias", "word_groups",
 the search chooses; (B, V) int32, group of each word, whose bias is 0 for a beam that has said a word of the group; (B,)
 bool, True where the search goes on until all beams have ended. Zeros and False have no effect."""
 CAPTIONER_INPUTS = (*VISUAL_INPUTS, *GUIDE_INPUTS)
-"""All inputs that a captioner graph may have."""
 LOOP_INPUTS = (EVERY_BEAM,)
 """Inputs that the graph with fixed shapes lacks: its search always goes on to the longest caption."""
 _EXTERNAL_DATA = re.compile(rb"[\x00\x08]location")
@@ -71,7 +69,6 @@ class DetectorFacts:
     layout: str
     """One of :data:`smart_caption_ros.detection.layouts.LAYOUT_NAMES`, or :data:`VISION_LAYOUT`."""
     minimum_score: float
-    """Lowest score of an object."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,6 @@ class VisionBundle:
     class_names: tuple[str, ...]
     """Classes of the detector in the order of its scores; empty without a detector."""
     detector: DetectorFacts | None
-    """None for a bundle without a detector."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> "VisionBundle":
@@ -132,7 +128,6 @@ class Bundle(VisionBundle):
     captioner_inputs: tuple[str, ...]
     """Inputs of the captioner graph, some of :data:`CAPTIONER_INPUTS`."""
     search: Search
-    """What the search of the captioner graph does."""
     vocabulary: Vocabulary
     min_detail: float
     """Frames with less :func:`smart_caption_ros.imaging.detail.detail_of` are not worth a caption; 0 for none."""

@@ -69,7 +69,6 @@ class Timing:
     vision_s: float
     """Vision graph, and the detector where there is one."""
     decode_s: float
-    """Captioner graph."""
     total_s: float
     steps: int
     """Decoding steps of beam search, one for each word, or piece of one, and for the end token."""
@@ -96,7 +95,6 @@ class Caption:
     model: str
     """Name of the bundle."""
     engine: str
-    """Description of the engine."""
     objects: tuple[DetectedObject, ...] = field(default=())
     """Detected objects by descending score; empty without a detector."""
     calibrated_confidence: float | None = None

@@ -21,7 +21,6 @@ from smart_caption_ros.engines import AUTO, Engine, Graph, load_with
 from smart_caption_ros.imaging import check_image
 
 MINIMUM_SCORE = 0.35
-"""Default of the score below which objects are left out."""
 
 
 class Detector:

@@ -54,7 +54,6 @@ class Yolox:
     width: int
     height: int
     classes: int
-    """Number of classes."""
     decoded: bool
 
     @classmethod

@@ -210,7 +210,6 @@ class TensorRtGraph:
             tensor: np.zeros(tuple(self._context.get_tensor_shape(tensor)), trt.nptype(engine.get_tensor_dtype(tensor)))
             for tensor in names
         }
-        """Shape and dtype of every tensor."""
         self.inputs, self.outputs = (
             tuple(Tensor(tensor, self._arrays[tensor].shape, self._arrays[tensor].dtype.name) for tensor in kind)
             for kind in (self.input_names, self.output_names)

@@ -17,7 +17,6 @@ class CoverageComparison:
     data: str
     every: int
     objects: str
-    """Where the reference objects come from."""
     word_vectors: str
     pipeline: str
 

@@ -218,7 +218,6 @@ class _Gallery:
     def __init__(self, sign: int) -> None:
         self._sign = sign
         self.frames: dict[str, ScoredFrame] = {}
-        """By caption."""
 
     def offer(self, scored: ScoredFrame) -> None:
         rival = self.frames.get(scored.caption)

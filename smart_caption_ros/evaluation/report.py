@@ -24,7 +24,6 @@ class FrameScore:
     above: Mapping[float, CoverageResult]
     """By threshold of :data:`AREA_THRESHOLDS`: the score against the objects above it, if there are any."""
     everything: CoverageResult
-    """The score against all objects."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ class ClassStatistics:
     class_name: str
     frames: int
     named: int
-    """Number of frames whose caption names it."""
     similarity: float
     """Mean profit, 0 if no noun was assigned: the class's contribution to coverage."""
 
@@ -79,7 +77,6 @@ class NearMiss:
     noun: str
     frames: int
     similarity: float
-    """Mean."""
 
     def to_json(self) -> dict[str, Any]:
         pair = {"class": self.class_name, "noun": self.noun, "frames": self.frames}

@@ -44,7 +44,6 @@ class NounMatch:
 
     noun: Noun
     class_name: str
-    """As given."""
     class_index: int
     """Index in the given classes (the first of equal ones)."""
     similarity: float
@@ -69,7 +68,6 @@ class CoverageResult:
     classes: tuple[str, ...]
     """The classes that count: the given ones without repetition, or all of them with ``class_counts``."""
     class_indices: tuple[int, ...]
-    """Their indices in the given classes."""
     missed_classes: tuple[str, ...]
     """Classes that no noun names."""
     unsupported_nouns: tuple[str, ...]

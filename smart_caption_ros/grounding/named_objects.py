@@ -43,7 +43,6 @@ class Grounding:
     out_of_vocabulary_nouns: tuple[str, ...]
     """Lemmas without a word vector; they match by lemma alone."""
     time_s: float
-    """Duration of the matching."""
 
 
 def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:

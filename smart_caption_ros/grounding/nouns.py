@@ -70,7 +70,6 @@ class Noun:
     word_index: int
     """Index of its first word; words are separated by spaces."""
     start: int
-    """Offset of its first character in the caption."""
     end: int
     """Offset after its last character."""
 

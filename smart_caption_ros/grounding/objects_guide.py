@@ -40,9 +40,7 @@ class _NamingWords:
     numbers: NDArray[np.float32]
     """(n,) number of classes that each word names."""
     ids_of: Mapping[str, tuple[int, ...]]
-    """Ids of the words of each singular."""
     pieces: Pieces | None
-    """Which words are pieces; None for a vocabulary of whole words."""
 
 
 class ObjectsGuide:

@@ -14,7 +14,6 @@ from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Trust
 MAX_CAMERAS = 64
 """Maximum number of cameras; beyond it the camera that has been silent longest is dropped."""
 CAPACITY = 256
-"""Default maximum number of captions and events that wait for the consumer."""
 
 _MAX_IMAGES = 16  # 100 MB at 1080p
 

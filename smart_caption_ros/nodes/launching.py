@@ -42,7 +42,6 @@ CAPTION_ARGUMENTS: ArgumentTable = {
     ),
     "log_level": ("info", "Minimum severity of logged messages: debug, info, warn, error or fatal."),
 }
-"""Arguments of caption.launch.py."""
 
 _LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 

@@ -89,7 +89,6 @@ class ErrorLimit(logging.Filter):
 
 
 ERROR_LIMIT = ErrorLimit()
-"""Shared by the loggers of the server and of uvicorn."""
 
 
 def report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

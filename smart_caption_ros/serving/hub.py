@@ -75,7 +75,6 @@ class Hub:
             description: what the captions are of, for a person.
         """
         self.pictures_encoded = 0
-        """Number of frames that were encoded, because a browser asked for them."""
         self._description = description
         self._inboxes: dict[str, Mailbox[CaptionRecord]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None

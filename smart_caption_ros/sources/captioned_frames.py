@@ -33,7 +33,6 @@ class CaptionedFrame:
 
 
 Opened = FrameSource | CaptionedFrame
-"""A source, or what stands for one that could not be opened."""
 
 
 def open_all(specs: Sequence[str], topic: str | None = None) -> list[Opened]:

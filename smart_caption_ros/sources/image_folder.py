@@ -29,7 +29,6 @@ class ImageFolder(FrameSource):
         super().__init__(spec)
         path = Path(spec)
         self.paths = [path]
-        """The image files, in order."""
         if not path.is_dir():
             return
         try:

@@ -71,12 +71,10 @@ class FrameSource(ABC):
     is_live = False
     """Whether frames come at their own time, and are lost unless they are read then."""
     knows_objects = False
-    """Whether its frames have ground truth objects."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
         self.skipped_frames: list[SkippedFrame] = []
-        """Frames that the latest pass left out."""
 
     @classmethod
     @abstractmethod

@@ -16,7 +16,6 @@ HIGHLIGHTS: tuple[Rgb, ...] = (
     (190, 166, 255),
     (250, 236, 120),
 )
-"""Colours that connect words with boxes."""
 
 _LOW, _MIDDLE, _HIGH = (236, 92, 86), (244, 186, 72), (94, 204, 136)
 

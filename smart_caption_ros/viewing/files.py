@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from smart_caption_ros.files import write_bytes_atomically
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
-"""Suffixes of the files that :func:`write_picture` writes."""
 
 JPEG_QUALITY = 90
 

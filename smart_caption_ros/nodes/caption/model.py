@@ -21,7 +21,6 @@ LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | Non
 :meth:`Captioner.from_bundle` does; the message of any exception becomes the failure of the node."""
 
 LoadCoverage = Callable[[Sequence[str]], NounCoverage]
-"""Loads noun coverage, as :func:`load_coverage` does."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,6 @@ class Summary:
     answered_hz: float
     recently_received: int
     recently_lost: int
-    """Number of images that were lost on the way."""
     recent: tuple[RecentAnswer, ...]
     recent_evidence: tuple[Evidence, ...]
     """Evidence of the captions; its missing_reason is empty where no detections are expected."""

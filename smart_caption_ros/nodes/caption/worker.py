@@ -59,7 +59,6 @@ class Worker:
         self._node = node
         self._parameters = parameters
         self.model: Model | None = None
-        """The loaded model; None while the node is unconfigured."""
         self._is_loading = False
         self.loading_cancelled = threading.Event()
         """Whether the present or last loading was cancelled, by :meth:`cancel_loading` or because the process ends."""

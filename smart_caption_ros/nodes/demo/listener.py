@@ -51,7 +51,6 @@ class DemoListener:
         self._images: dict[int, Image] = {}  # stamp -> image whose caption has not arrived
         self._early: dict[int, tuple[Caption, float]] = {}  # stamp -> caption whose image has not arrived, latency
         self.answered: dict[int, CaptionRecord] = {}
-        """Captions by the index of their frame."""
 
     def __enter__(self) -> "DemoListener":
         return self

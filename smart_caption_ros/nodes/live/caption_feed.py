@@ -48,7 +48,6 @@ class _CaptionTopic:
     placeholder: str = ""
     """Name in the feed until the first caption says which camera it is of; empty afterwards."""
     images: dict[str, ImageHistory] = field(default_factory=dict)
-    """By the name of the camera in the feed."""
     pending: deque[tuple[CaptionRecord, float]] = field(default_factory=deque)
     """Captions that wait for their images, and until when (monotonic)."""
     refused_format: int | None = None
