@@ -26,7 +26,7 @@ from tqdm import tqdm
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.captioning.bundle import CALIBRATED_CONFIDENCE, write_manifest
 from smart_caption_ros.captioning.calibration import FEATURES
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import EngineError
 from smart_caption_ros.grounding import CoverageError, guide_words
 from training.command_line import DataFolderOption, run_command
 from training.data.looked_at import LookedAt

@@ -1,12 +1,11 @@
 """Captioning of single images with a bundle; without ROS and torch."""
 
-from smart_caption_ros.captioning.bundle import Bundle, default_bundle_path
+from smart_caption_ros.captioning.bundle import Bundle, BundleError, default_bundle_path
 from smart_caption_ros.captioning.captioner import Alternative, Caption, Captioner, Timing, Word
-from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.detection.errors import DetectorError
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import EngineError
 
 __all__ = [
     "Alternative",

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.captioning.calibration import Calibration
-from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.layouts import LAYOUT_NAMES
 from smart_caption_ros.engines.base import GraphForm
+from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.files import sha256_of, sha256_of_bytes, write_text_atomically
 from smart_caption_ros.imaging.preprocessing import INTERPOLATIONS, Preprocessing
 from smart_caption_ros.json_text import replace_lone_surrogates
@@ -50,6 +50,10 @@ LOOP_INPUTS = (EVERY_BEAM,)
 _EXTERNAL_DATA = re.compile(rb"[\x00\x08]location")
 """The key without which a constant names no file, after its length, which a protocol buffer may also write in several
 bytes, of which the last one is 0."""
+
+
+class BundleError(ExpectedError):
+    """A bundle is missing, malformed, truncated, tampered with or newer than this package."""
 
 
 def default_bundle_path() -> Path:

@@ -21,9 +21,9 @@ from smart_caption_ros.captioning.bundle import (
     WORD_BIAS,
     WORD_GROUPS,
     Bundle,
+    BundleError,
 )
 from smart_caption_ros.captioning.calibration import caption_features
-from smart_caption_ros.captioning.errors import BundleError
 from smart_caption_ros.captioning.guidance import Guide, WordBiases
 from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
 from smart_caption_ros.captioning.vision_detector import VisionDetector
@@ -31,7 +31,7 @@ from smart_caption_ros.detection.boxes import Box, DetectedObject
 from smart_caption_ros.detection.detections import ClassScores, DetectorOutput
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with, run_batch
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import EngineError
 from smart_caption_ros.imaging import check_image
 from smart_caption_ros.imaging.detail import detail_of
 

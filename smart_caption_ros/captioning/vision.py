@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, VisionBundle
-from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, BundleError, VisionBundle
 from smart_caption_ros.engines import Engine, run_batch
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 

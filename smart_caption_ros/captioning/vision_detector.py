@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle
-from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle, BundleError
 from smart_caption_ros.captioning.vision import Vision, VisionOutput
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.class_names import normalise

@@ -59,8 +59,7 @@ def verify(
     """
     with errors_in_a_sentence():
         from smart_caption_ros.captioning import Bundle
-        from smart_caption_ros.captioning.bundle import load_bundle
-        from smart_caption_ros.captioning.errors import BundleError
+        from smart_caption_ros.captioning.bundle import BundleError, load_bundle
         from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
 
         try:

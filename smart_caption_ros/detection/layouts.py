@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.detections import Candidates
-from smart_caption_ros.engines.base import Graph, Tensor
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import EngineError, Graph, Tensor
 from smart_caption_ros.imaging import resize_image
 
 Arrays = Mapping[str, np.ndarray]

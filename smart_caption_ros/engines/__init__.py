@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from smart_caption_ros.engines.base import Engine, EngineReport, Graph, Tensor, run_batch
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import Engine, EngineError, EngineReport, Graph, Tensor, run_batch
 from smart_caption_ros.engines.onnxruntime import CPU, CUDA, TENSORRT, OnnxRuntimeEngine
 from smart_caption_ros.engines.tensorrt import TensorRtEngine
 

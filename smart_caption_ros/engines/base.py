@@ -1,4 +1,4 @@
-"""The protocols of inference engines and graphs."""
+"""The protocols of inference engines and graphs, and their errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,22 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from smart_caption_ros.errors import ExpectedError
+
 Arrays = Mapping[str, np.ndarray]
 GraphForm = Literal["dynamic", "static"]
 """``dynamic``: control flow and dynamic axes; ``static``: neither."""
+
+
+class EngineError(ExpectedError):
+    """An inference engine is not installed, or cannot load or run a graph.
+
+    The message is one sentence: what, where, what to do.
+    """
+
+
+class BuildCancelledError(EngineError):
+    """The build of an engine was cancelled."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Written from the documentation of cuda-python 12 and 13; not yet run on a GPU.
 
 from typing import Any
 
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import EngineError
 
 
 class CudaRuntime:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smart_caption_ros.engines.base import Arrays, Graph, GraphForm, Tensor
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import Arrays, EngineError, Graph, GraphForm, Tensor
 from smart_caption_ros.files import cache_folder
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from smart_caption_ros import __version__
-from smart_caption_ros.engines.base import Arrays, GraphForm, Tensor
+from smart_caption_ros.engines.base import Arrays, BuildCancelledError, EngineError, GraphForm, Tensor
 from smart_caption_ros.engines.cuda import CudaRuntime
-from smart_caption_ros.engines.errors import BuildCancelledError, EngineError
 from smart_caption_ros.files import cache_folder, sha256_of_bytes, write_bytes_atomically
 
 Progress = Callable[[str, int, int], None]

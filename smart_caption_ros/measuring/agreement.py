@@ -14,7 +14,7 @@ import numpy as np
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, CAPTIONER_GRAPHS, STATIC_GRAPH, Bundle
 from smart_caption_ros.captioning.captioner import Captioner
 from smart_caption_ros.engines import ENGINE_NAMES, available_engines, create_engine
-from smart_caption_ros.engines.errors import EngineError
+from smart_caption_ros.engines.base import EngineError
 
 REFERENCE = "onnxruntime-cpu"
 TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "int8": 0.1}

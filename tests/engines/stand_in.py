@@ -5,8 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from smart_caption_ros import engines
-from smart_caption_ros.engines.base import Graph
-from smart_caption_ros.engines.errors import BuildCancelledError, EngineError
+from smart_caption_ros.engines.base import BuildCancelledError, EngineError, Graph
 from smart_caption_ros.engines.onnxruntime import CPU, OnnxRuntimeEngine
 
 Load = Callable[[Path, bytes | None], Graph]

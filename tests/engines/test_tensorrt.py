@@ -8,7 +8,7 @@ import time
 import pytest
 
 from smart_caption_ros.captioning import Captioner, EngineError
-from smart_caption_ros.engines.errors import BuildCancelledError
+from smart_caption_ros.engines.base import BuildCancelledError
 from smart_caption_ros.engines.tensorrt import _run_interruptibly
 from tests.engines.stand_in import StandIn
 

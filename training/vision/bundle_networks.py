@@ -9,8 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle
-from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.bundle import VISION_GRAPH, Bundle, BundleError
 from training.errors import BackboneError
 from training.vision.backbone import Backbone
 from training.vision.inverted_residuals import GRIDS, InvertedResiduals

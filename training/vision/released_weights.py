@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.captioning.bundle import Bundle
-from smart_caption_ros.captioning.errors import BundleError
+from smart_caption_ros.captioning.bundle import Bundle, BundleError
 from training.checkpoint import load_checkpoint, under_prefix
 from training.errors import BackboneError
 from training.paths import CHECKOUT
