@@ -1,20 +1,18 @@
 """Every way in which a bundle can be wrong is refused with one sentence that names the place."""
 
 import codecs
-import json
 from pathlib import Path
 
 import pytest
 
 from smart_caption_ros.captioning import Bundle, BundleError, default_bundle_path
 from smart_caption_ros.captioning.bundle import FORMAT_VERSION
-from tests.engines.small_graphs import list_file
+from tests.engines.small_graphs import changed_manifest, list_file
 
 
 def change_manifest(bundle, change):
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    change(manifest)
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle) as manifest:
+        change(manifest)
 
 
 def refusal(bundle):

@@ -1,7 +1,5 @@
 """The public interface of the Captioner, on the tiny bundle."""
 
-import json
-
 import cv2
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from tests.detection.tiny_detectors import GREEN, squares, write_yolox
-from tests.engines.small_graphs import list_file
+from tests.engines.small_graphs import changed_manifest, list_file
 from tests.frames import blobs
 
 
@@ -121,9 +119,8 @@ def test_the_minimum_score_applies_to_the_bundles_and_to_a_given_detector(bundle
 
 
 def test_a_detector_of_another_layout_than_the_manifest_says_is_refused(bundle_with_detector):
-    manifest = json.loads((bundle_with_detector / "manifest.json").read_text())
-    manifest["detector"]["layout"] = "boxes-scores-labels"
-    (bundle_with_detector / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle_with_detector) as manifest:
+        manifest["detector"]["layout"] = "boxes-scores-labels"
     with pytest.raises(BundleError, match="has the layout yolox instead of boxes-scores-labels"):
         Captioner.from_bundle(bundle_with_detector, engine="onnxruntime-cpu")
 
@@ -133,9 +130,8 @@ def test_pieces_of_words_become_words_with_the_sum_of_their_log_probabilities(ca
     words = path.read_text().split()
     pieces = [word if index < 4 or index % 3 else f"##{word}" for index, word in enumerate(words)]
     path.write_text("".join(f"{piece}\n" for piece in pieces))
-    manifest = json.loads((bundle_copy / "manifest.json").read_text())
-    manifest["vocabulary"]["continuation"] = "##"
-    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle_copy) as manifest:
+        manifest["vocabulary"]["continuation"] = "##"
     list_file(bundle_copy, "vocabulary.txt")
     in_pieces = Captioner.from_bundle(bundle_copy, engine="onnxruntime-cpu", threads=1)
     several = 0

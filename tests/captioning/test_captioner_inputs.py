@@ -1,7 +1,5 @@
 """A captioner graph receives the inputs that the manifest names, and is refused where it has others."""
 
-import json
-
 import numpy as np
 import onnx
 import pytest
@@ -9,7 +7,7 @@ from onnx import TensorProto, helper
 
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, STATIC_GRAPH, VISUAL_INPUTS
-from tests.engines.small_graphs import list_file
+from tests.engines.small_graphs import changed_manifest, list_file
 
 SHAPES = {
     "tokens": (TensorProto.FLOAT, ["batch", "n", "width"]),
@@ -56,10 +54,9 @@ def with_captioner(bundle):
 
 def with_inputs(bundle, named):
     """The bundle with other ``captioner_inputs`` in its manifest."""
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    manifest["files"].pop(STATIC_GRAPH, None)
-    manifest["captioner_inputs"] = named
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle) as manifest:
+        manifest["files"].pop(STATIC_GRAPH, None)
+        manifest["captioner_inputs"] = named
     return bundle
 
 

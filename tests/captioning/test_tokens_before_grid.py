@@ -1,6 +1,5 @@
 """Boxes of words where visual tokens stand before the grid, and where the graph sees a part of the frame."""
 
-import json
 import math
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.bundle import VISION_GRAPH
 from smart_caption_ros.engines import create_engine
+from tests.engines.small_graphs import changed_manifest
 from tests.frames import blobs
 
 
@@ -54,10 +54,9 @@ def planting():
 
 
 def captioner_of(bundle, engine, **preprocessing):
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    manifest["tokens"]["before_grid"] = 1
-    manifest["preprocessing"] |= preprocessing
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle) as manifest:
+        manifest["tokens"]["before_grid"] = 1
+        manifest["preprocessing"] |= preprocessing
     return Captioner(Bundle.load(bundle), engine)
 
 

@@ -1,6 +1,5 @@
 """A bundle whose vision graph computes tokens and detections in one pass."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from smart_caption_ros.captioning.vision import Vision
 from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.engines import create_engine
 from tests.detection.tiny_detectors import write_yolox
+from tests.engines.small_graphs import changed_manifest
 from tests.frames import blobs
 
 
@@ -65,17 +65,15 @@ def test_a_given_detector_takes_precedence_and_a_given_minimum_score_applies(det
 
 
 def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(bundle_copy):
-    manifest = json.loads((bundle_copy / "manifest.json").read_text())
-    manifest |= {"class_names": ["cup"], "detector": {"layout": "vision", "minimum_score": 0.3}}
-    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle_copy) as manifest:
+        manifest |= {"class_names": ["cup"], "detector": {"layout": "vision", "minimum_score": 0.3}}
     with pytest.raises(BundleError, match="no output boxes"):
         Vision(Bundle.load(bundle_copy), create_engine("onnxruntime-cpu"))
 
 
 def test_classes_that_do_not_fit_the_graph_are_refused(detecting_bundle, tmp_path):
     copy = Path(shutil.copytree(detecting_bundle, tmp_path / "bundle"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["class_names"] = ["cup", "chair"]
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(copy) as manifest:
+        manifest["class_names"] = ["cup", "chair"]
     with pytest.raises(BundleError, match="2 classes"):
         Captioner.from_bundle(copy).caption(blobs(0))

@@ -25,6 +25,7 @@ from smart_caption_ros.cli.app import app
 from smart_caption_ros.record import CaptionRecord
 from tests.cli_runner import cli_runner
 from tests.detection.tiny_detectors import GREEN, squares, write_yolox
+from tests.engines.small_graphs import changed_manifest
 
 
 class FakeCaptioner:
@@ -362,8 +363,8 @@ def test_a_changed_file_of_a_bundle_is_found(bundle_copy):
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "verify --engines --frames 1"])
 def test_a_name_with_control_characters_and_half_a_surrogate_is_printed(bundle_copy, command):
-    manifest = json.loads((bundle_copy / "manifest.json").read_text())
-    (bundle_copy / "manifest.json").write_text(json.dumps(manifest | {"name": "a\x1b]0;b\ud800"}))
+    with changed_manifest(bundle_copy) as manifest:
+        manifest["name"] = "a\x1b]0;b\ud800"
     result = run("bundle", *command.split(), bundle_copy)
     assert result.exit_code == 0, result.output
     assert "a\\x1b]0;b?" in result.stdout

@@ -17,6 +17,7 @@ from smart_caption_ros.sources.acvr import AcvrSequences
 from smart_caption_ros.sources.sequences import sample_sequences_path
 from tests.cli_runner import cli_runner
 from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
+from tests.engines.small_graphs import changed_manifest
 from tests.grounding.conftest import EXAMPLE_VECTORS
 from tests.sources.acvr_sequence import Drawn, write_rooms, write_sequence
 
@@ -305,8 +306,8 @@ def kept_texts(path):
 def test_bundles_side_by_side_caption_each_frame_once(tiny_bundle, tmp_path, cache):
     write_rooms(tmp_path / "root")
     other = Path(shutil.copytree(tiny_bundle, tmp_path / "other"))
-    manifest = json.loads((other / "manifest.json").read_text())
-    (other / "manifest.json").write_text(json.dumps({**manifest, "name": "renamed"}))
+    with changed_manifest(other) as manifest:
+        manifest["name"] = "renamed"
     command = ("acvr", tmp_path / "root", "--every", "4", "--bundle", tiny_bundle, "--bundle", other)
     content = figures(*command)
     first, second = content["results"]

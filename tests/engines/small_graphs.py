@@ -1,6 +1,7 @@
 """Graphs small enough to write by hand, and a static captioner form of a bundle made of one."""
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import onnx
@@ -69,8 +70,15 @@ def add_static_captioner(bundle):
     list_file(bundle, STATIC_GRAPH)
 
 
-def list_file(bundle, name):
+@contextmanager
+def changed_manifest(bundle):
+    """The manifest of a bundle, which is written as it is at the end of the block."""
     manifest = json.loads((bundle / "manifest.json").read_text())
-    path = bundle / name
-    manifest["files"][name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    yield manifest
     (bundle / "manifest.json").write_text(json.dumps(manifest))
+
+
+def list_file(bundle, name):
+    path = bundle / name
+    with changed_manifest(bundle) as manifest:
+        manifest["files"][name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}

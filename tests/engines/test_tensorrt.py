@@ -1,6 +1,5 @@
 """What runs without TensorRT: cancelling a build, and the choice of `auto`; test_gpu.py has the rest."""
 
-import json
 import signal
 import threading
 import time
@@ -10,6 +9,7 @@ import pytest
 from smart_caption_ros.captioning import Captioner, EngineError
 from smart_caption_ros.engines.base import BuildCancelledError
 from smart_caption_ros.engines.tensorrt import _run_interruptibly
+from tests.engines.small_graphs import changed_manifest
 from tests.engines.stand_in import StandIn
 
 
@@ -46,9 +46,8 @@ def test_a_build_ends_where_it_is_cancelled(monkeypatch, tiny_bundle):
 
 
 def test_a_bundle_without_the_static_form_is_refused_with_what_to_do(monkeypatch, bundle_copy):
-    manifest = json.loads((bundle_copy / "manifest.json").read_text())
-    manifest["files"].pop("captioner_static.onnx", None)
-    (bundle_copy / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(bundle_copy) as manifest:
+        manifest["files"].pop("captioner_static.onnx", None)
     StandIn(monkeypatch)
     with pytest.raises(EngineError, match=r"runs captioner_static\.onnx, which .* lacks; export the bundle again"):
         Captioner.from_bundle(bundle_copy, engine="tensorrt")

@@ -3,9 +3,7 @@
 import subprocess
 import sys
 
-import pytest
-
-from smart_caption_ros.evaluation.caption_cache import CaptionCache, CaptionCacheError
+from smart_caption_ros.evaluation.caption_cache import CaptionCache
 
 
 def test_a_caption_belongs_to_its_model_and_image(tmp_path):
@@ -44,11 +42,3 @@ def test_two_runs_share_a_file(tmp_path):
     first.put("a", "1", "one")
     second.put("b", "1", "two")
     assert (second.get("a", "1"), first.get("b", "1")) == ("one", "two")
-
-
-def test_files_that_cannot_be_used_are_refused(tmp_path):
-    (tmp_path / "notes.txt").write_text("no database at all, but long enough to be taken for one" * 20)
-    with pytest.raises(CaptionCacheError, match=r"notes\.txt: captions cannot be kept there \(file is not a database"):
-        CaptionCache(tmp_path / "notes.txt")
-    with pytest.raises(CaptionCacheError, match="captions cannot be kept there"):
-        CaptionCache(tmp_path / "notes.txt" / "captions.sqlite")

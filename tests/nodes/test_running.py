@@ -1,7 +1,6 @@
 """From the start of a node to its end, in the test's own process."""
 
 import os
-import signal
 import tempfile
 
 import pytest
@@ -73,23 +72,6 @@ def test_a_callback_that_fails_does_not_end_the_node():
     status, node = run(Failing)
     assert status == 0
     assert node.ticks > 3
-
-
-def test_a_signal_ends_it_with_status_0():
-    class Interrupted(Ticking):
-        def tick(self):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    status, node = run(Interrupted)
-    assert (status, node.closed) == (0, 1)
-
-
-def test_a_node_that_cannot_be_made_is_a_sentence_and_status_1(capsys):
-    def make():
-        raise ValueError("this parameter is wrong")
-
-    assert run_node("test_running", make, []) == 1
-    assert capsys.readouterr().err == "test_running: this parameter is wrong\n"
 
 
 @pytest.mark.parametrize(

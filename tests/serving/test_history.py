@@ -18,14 +18,6 @@ def numbers(kept, camera="front"):
     return [item.number for item in kept.of(camera)]
 
 
-def test_a_caption_a_second_of_each_camera_is_due():
-    kept = History()
-    times = [100.0, 100.5, 100.9, 101.0, 101.2, 105.0]
-    due = [kept.is_due(moment(1, at_s).live) for at_s in times]
-    assert due == [True, False, False, True, False, True]
-    assert kept.is_due(moment(1, 105.1, camera="rear").live)
-
-
 def test_moments_older_than_two_minutes_go():
     kept = History()
     for number in range(200):
