@@ -99,13 +99,13 @@ def measure_size(
     found = []
     for rate_hz in rates_hz:
         print(f"measuring: {size[0]}x{size[1]} at {rate_hz:g} Hz", file=sys.stderr, flush=True)
-        calls = call_directly(captioner, frames, rate_hz, settings.seconds / 2)
+        calls = call_directly(captioner, frames, rate_hz, seconds / 2)
         with tempfile.TemporaryDirectory(prefix="smart_caption_benchmark_") as folder:
             for number, frame in enumerate(frames):
                 cv2.imwrite(str(Path(folder) / f"{number}.png"), frame)
             node = measure_node(Path(folder), rate_hz, settings, seconds)
             plain_node = measure_plain_node(Path(folder), rate_hz, settings, seconds)
-        calls += call_directly(captioner, frames, rate_hz, settings.seconds / 2)
+        calls += call_directly(captioner, frames, rate_hz, seconds / 2)
         direct: dict[str, Any] = {
             "calls": len(calls),
             "work_ms": spread(wall_ms for wall_ms, _ in calls),

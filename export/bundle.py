@@ -57,9 +57,7 @@ def write_bundle(
     """Write a bundle under a temporary name, check it, rename it.
 
     Args:
-        folder: where the bundle is written.
         graphs: by file name. The captioner's share one file of weights, which are moved out of them.
-        vocabulary: of the captioner.
         facts: the manifest without ``format_version``, ``vocabulary`` and ``files``; with ``detector`` and
             ``class_names`` if there is a detector's graph.
         check: called with the bundle under its temporary name; if it raises, ``folder`` stays as it was.

@@ -35,10 +35,7 @@ class CheckImages:
     @classmethod
     def find(cls, folder: Path | None, record: Mapping[str, Any]) -> "CheckImages":
         """Find the photographs of an export.
-
-        Args:
-            folder: of image files; None: the run's dev split, or frames that ship where its data is missing.
-            record: of the trained captioner.
+        ``folder``: of image files; None: the run's dev split, or frames that ship where its data is missing.
 
         Raises:
             ExportError: the folder has no photographs.

@@ -35,7 +35,6 @@ def parameter_places(
     Parameters of equal values may share a place: reading it gives both.
 
     Args:
-        captioner: of any family.
         traced: its graphs in float32. Later passes keep the names of their constants.
         end_penalty: that it was traced with.
 

@@ -12,10 +12,7 @@ from training.engine.trained_captioner import TrainedCaptioner
 
 def export_bundle(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Bundle:
     """Export a trained captioner as a bundle.
-
-    Args:
-        options: what is exported, and how.
-        trained: in place of the one in the checkpoint of the options.
+    ``trained``: in place of the one in the checkpoint of the options.
 
     Raises:
         ExportError: an option does not fit, the bundle cannot be written, or it disagrees with torch.

@@ -19,10 +19,7 @@ _DYNAMIC = ("NonZero", "ScatterND", "Shape", "Size", "Unique")
 
 def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> list[str]:
     """Find what keeps TensorRT from running a graph.
-
-    Args:
-        model: the graph.
-        static: the graph must also have fixed shapes, and no operator that computes or depends on a shape.
+    ``static``: the graph must also have fixed shapes, and no operator that computes or depends on a shape.
 
     Returns:
         A sentence for each operator, type or shape; empty when there is none. An operator may be listed as supported

@@ -48,7 +48,6 @@ def grid_inputs(
     """Make the inputs of a captioner graph for square frames and a search without a guide.
 
     Args:
-        names: of the inputs.
         tokens: (B, N, token_width) float32.
         grid: rows and columns of the grid of tokens, and the number of tokens before it.
         words: size of the vocabulary.
@@ -76,7 +75,6 @@ def compare(
     """Compare a bundle's captions of frames with torch's.
 
     Args:
-        trained: the torch model.
         images_bgr: (B, H, W, 3) uint8, of the vision graph's size.
         captions: of the same frames, by the bundle.
         visual_of: computes what the captioner sees of frames; None: its own backbone does.

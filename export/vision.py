@@ -64,10 +64,6 @@ def export_vision(backbone: Backbone, *, detects: bool = True) -> onnx.ModelProt
 def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:
     """Give a captioner that was trained on the stored tokens of a named backbone that backbone; do nothing for others.
 
-    Args:
-        trained: the captioner.
-        data: folder of the data sets.
-
     Raises:
         ExportError: the backbone is missing, or has other weights than the one that made the features.
     """
@@ -87,10 +83,7 @@ def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:
 
 def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> VisionBundle | None:
     """Read the bundle whose vision graph belongs to a captioner; None for a captioner with a backbone.
-
-    Args:
-        trained: the captioner.
-        path: of the bundle that was given for it, if any.
+    ``path``: of the bundle that was given for it, if any.
 
     Raises:
         ExportError: the features came from something that no bundle contains, or not from ``path``.

@@ -45,10 +45,7 @@ class VisionExport:
 
 def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     """Write a bundle that holds a vision graph alone.
-
-    Args:
-        options: precision, storage, frames and destination.
-        name: of a backbone as in an experiment file, or the best.safetensors of a run with a backbone.
+    ``name``: of a backbone as in an experiment file, or the best.safetensors of a run with a backbone.
 
     Raises:
         BackboneError: the backbone is missing or malformed.

@@ -141,15 +141,6 @@ class FeatureStore:
         size = (entry.width, entry.height) if entry.width else None
         return checked_regions(_where(self.folder, entry.shard, image), self.width, self.tokens(image), boxes, size)
 
-    def select(self, images: Sequence[str]) -> "StoredBatches":
-        """Prepare the reading of batches of images.
-        ``images``: image ids; the sequence is kept for error messages.
-
-        Raises:
-            DataError: an image is missing.
-        """
-        return StoredBatches(self, images)
-
     def entry(self, image: str) -> "_Entry":
         """Return the index entry of an image.
 
@@ -166,6 +157,10 @@ class StoredBatches:
     """Batches of a list of images of a store, a :class:`training.data.visual_inputs.RegionBatches`."""
 
     def __init__(self, store: FeatureStore, images: Sequence[str]) -> None:
+        """
+        Raises:
+            DataError: an image is missing.
+        """
         self._store, self._images = store, images
         entries = np.array([store.entry(image) for image in images], np.int64).reshape(-1, len(_Entry._fields))
         self._shard, self._start, self._rows = entries[:, 0], entries[:, 1], entries[:, 2]

@@ -26,7 +26,7 @@ from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfi
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco import read_image_sizes
 from training.data.datasets import merge_provenance, provenance_of_record
-from training.data.feature_store import FeatureStore, StoreWriter
+from training.data.feature_store import FeatureStore, StoredBatches, StoreWriter
 from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures
 from training.data.views import EpochViews
 from training.errors import ConfigError, DataError
@@ -440,7 +440,7 @@ def open_batches(features: RegionFeatures, images: Sequence[str], family: type[C
         )
     if not isinstance(features, FeatureStore):
         return ImageByImage(features, images, family)
-    batches = features.select(images)
+    batches = StoredBatches(features, images)
     for image, has_boxes in zip(images, batches.has_boxes, strict=True):
         check_needs(family, image, has_boxes)
     return batches

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.models.attention import ImageCache
 from training.models.captioner import PADDING_ID, Captioner, Rows, Step, Visual
 from training.models.layers import Dropout, mean_of_real
-from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig
+from training.models.x_linear import EncodedRegions, RegionUpdate, XLinearAttention, XLinearConfig
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,6 @@ class XLanConfig(XLinearConfig):
     """Blocks of the encoder, 1 + M in the paper."""
     decoder_layers: int = 1
     """Blocks of the decoder."""
-
-
-class EncodedRegions(NamedTuple):
-    """Everything that decoding needs of B images."""
-
-    whole: Tensor
-    """(B, 1, D), the global vector of Eq. 10."""
-    keys: list[Tensor]
-    """One (B, H, N, D_h) per block of the decoder."""
-    values: list[Tensor]
-    """One (B, H, N, D_h) per block of the decoder."""
-    mask: Tensor | None
-    """(B, 1, 1, N) bool, True where a token is real; None when all are."""
 
 
 class XLanState(NamedTuple):
@@ -93,9 +81,10 @@ class XLan(Captioner):
     def encode(self, visual: Visual) -> EncodedRegions:
         whole, regions = self.encode_regions(visual)
         # Contiguous, because every word multiplies them.
-        embedded = [[x.contiguous() for x in block.project_keys_values(regions)] for block in _blocks(self.decoder)]
-        keys, values = ([pair[index] for pair in embedded] for index in range(2))
-        return EncodedRegions(whole, keys, values, None if visual.mask is None else visual.mask[:, None, None])
+        caches = [
+            ImageCache(*(x.contiguous() for x in block.project_keys_values(regions))) for block in _blocks(self.decoder)
+        ]
+        return EncodedRegions(whole, caches, None if visual.mask is None else visual.mask[:, None, None])
 
     def initial_state(self, encoded: EncodedRegions, sequences: int) -> XLanState:
         zeros = encoded.whole.new_zeros(encoded.whole.shape[0], sequences, self.config.d_model)
@@ -130,8 +119,8 @@ class XLan(Captioner):
     def _attend(self, hidden: Tensor, encoded: EncodedRegions) -> tuple[Tensor, Tensor]:
         """Attend from the LSTM's output (B, G, D) to the regions: (B, G, D) and weights (B, G, N); Sec. 3.3.3."""
         query, queries = hidden, [hidden]
-        for block, keys, values in zip(_blocks(self.decoder), encoded.keys, encoded.values, strict=True):
-            attended, weights = block.attend(query, keys, values, encoded.mask)
+        for block, cache in zip(_blocks(self.decoder), encoded.caches, strict=True):
+            attended, weights = block.attend(query, *cache, encoded.mask)
             query = self.dropout(attended)
             queries.append(query)
         attended = self.attended_norm(self.attended_projection(torch.cat(queries, dim=-1)))

@@ -9,13 +9,14 @@ Shapes: B images, Q queries, K keys, H heads, D model width, D_h = D / H, D_c hi
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from training.configs.checks import check_at_least_1, check_one_of, check_positive, check_shares
-from training.models.attention import MASKED_SCORE, converted_for_products
+from training.models.attention import MASKED_SCORE, ImageCache, converted_for_products
 from training.models.captioner import CaptionerConfig
 from training.models.layers import Dropout
 
@@ -62,6 +63,17 @@ class XLinearConfig(CaptionerConfig):
     def new_activation(self) -> nn.Module:
         """Make the activation."""
         return ACTIVATIONS[self.activation](self.alpha)
+
+
+class EncodedRegions(NamedTuple):
+    """Everything that decoding needs of B images."""
+
+    whole: Tensor
+    """(B, 1, D): the global vector of Eq. 10, or the factor of X-Transformer's first global vectors."""
+    caches: list[ImageCache]
+    """Keys and values, (B, H, N, D_h) each, for each block or layer of the decoder."""
+    mask: Tensor | None
+    """(B, 1, 1, N) bool, True where a token is real; None when all are."""
 
 
 class HeadProjection(nn.Module):

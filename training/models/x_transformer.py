@@ -28,7 +28,7 @@ from training.models.captioner import (
     visible_slots,
 )
 from training.models.layers import AddNorm, Dropout, FeedForward, mean_of_real, rows_from, sinusoidal_positions
-from training.models.x_linear import RegionUpdate, XLinearAttention, XLinearConfig
+from training.models.x_linear import EncodedRegions, RegionUpdate, XLinearAttention, XLinearConfig
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,6 @@ class XTransformerConfig(XLinearConfig):
         check_shares(self, "word_dropout")
 
 
-class EncodedRegions(NamedTuple):
-    """Everything that decoding needs of B images."""
-
-    whole: Tensor
-    """(B, 1, d), factor of the decoder's first global vectors."""
-    caches: list[ImageCache]
-    """One per decoder layer."""
-    mask: Tensor | None
-    """(B, 1, 1, N) bool, True where a token is real; None when all are."""
-
-
 class XTransformerState(NamedTuple):
     """State of the decoder."""
 
@@ -72,15 +61,6 @@ class XTransformerState(NamedTuple):
     """(B, S, d), embedded words."""
     caches: list[WordCache]
     """One per decoder layer."""
-
-
-class Words(NamedTuple):
-    """Input of a decoder layer for the Q words that are decoded."""
-
-    own: Tensor
-    """(B, Q, d)"""
-    visible: Tensor
-    """(B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words."""
 
 
 class XEncoderLayer(nn.Module):
@@ -123,26 +103,34 @@ class XDecoderLayer(nn.Module):
         self.last = last
 
     def forward(
-        self, query: Tensor, words: Words, cache: WordCache, image: ImageCache, mask: Tensor | None
+        self,
+        query: Tensor,
+        words: Tensor,
+        visible: Tensor,
+        cache: WordCache,
+        image: ImageCache,
+        mask: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor, WordCache]:
         """
         Args:
             query: (B, Q, d), the global vectors.
+            words: (B, Q, d), those that are decoded.
+            visible: (B, 1, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
             cache: S slots.
             mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
 
         Returns:
             Global vectors and words, both (B, Q, d), the attention weights (B, H, Q, N), the cache with S + Q slots.
         """
-        keys, values = self.self_attention.project_keys_values(words.own)
+        keys, values = self.self_attention.project_keys_values(words)
         cache = WordCache(cache.keys.append(keys, axis=2), cache.values.append(values, axis=2))
-        attended, _ = self.self_attention.attend(query, cache.keys.values, cache.values.values, words.visible)
-        joined = words.own + self.dropout(attended)
+        attended, _ = self.self_attention.attend(query, cache.keys.values, cache.values.values, visible)
+        joined = words + self.dropout(attended)
         attended, weights = self.cross_attention.attend(self.cross_norm(joined), image.keys, image.values, mask)
         query = self.norm(joined, attended)
         if self.last:
-            return query, words.own, weights, cache
-        updated = self.update(query, words.own)
+            return query, words, weights, cache
+        updated = self.update(query, words)
         return query, self.feed_forward_norm(updated, self.feed_forward(updated)), weights, cache
 
 
@@ -273,10 +261,8 @@ class XTransformer(Captioner):
         mean = (seen / seen.sum(dim=-1, keepdim=True)) @ embedded.values.to(x.dtype)
         query = self.dropout(encoded.whole * self.words_factor(mean))
         queries, caches = [query], []
-        words = Words(x, visible[:, None])
         for layer, cache, image in zip(self.decoder_layers(), state.caches, encoded.caches, strict=True):
-            query, x, weights, cache = layer(query, words, cache, image, encoded.mask)
-            words = words._replace(own=x)
+            query, x, weights, cache = layer(query, x, visible[:, None], cache, image, encoded.mask)
             queries.append(query)
             caches.append(cache)
         joined = self.output_projection(torch.cat(queries, dim=-1))
