@@ -18,12 +18,6 @@ from smart_caption_ros.imaging.detail import MIN_DETAIL
 from training.data.datasets import merge_provenance
 from training.vision.backbone import BackboneSpec
 
-_BOX_SOURCES = {
-    "yolox_nano.onnx": {"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"},
-    "ground truth": {"name": "the renderer, on household frames", "terms": "our own"},
-}
-"""Origin and terms of the boxes that a detector was trained on, by their name in checkpoints."""
-
 
 def describe(source: Source, options: ExportOptions, made: BundleGraphs) -> dict[str, Any]:
     """Describe a bundle for its manifest."""
@@ -113,9 +107,7 @@ def _detector_facts(source: Source, minimum_score: float) -> dict[str, Any]:
         facts["class_names"] = list(source.trained.backbone.class_names)
         facts["detector"] = {"layout": VISION_LAYOUT, "minimum_score": minimum_score}
         if origins := source.trained.record.get("detector", {}).get("boxes_by"):
-            facts["detector"]["boxes_by"] = [
-                _BOX_SOURCES.get(origin, {"name": origin}) if isinstance(origin, str) else origin for origin in origins
-            ]
+            facts["detector"]["boxes_by"] = origins
     elif (
         vision_bundle is not None
         and vision_bundle.detector is not None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +28,7 @@ from smart_caption_ros.engines.base import Graph
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
 from training.models.eight_bits import rounded_once
-from training.vision.backbone import IMAGE_SIZE, Backbone
+from training.vision.backbone import Backbone
 
 
 @dataclass(frozen=True)
@@ -40,30 +39,6 @@ class Agreement:
     identical_captions: int
     largest_log_probability_difference: float
     """Over the words of identical captions, natural logarithm."""
-
-
-def grid_inputs(
-    names: Sequence[str], tokens: np.ndarray, grid: tuple[int, int, int], words: int
-) -> dict[str, np.ndarray]:
-    """Make the inputs of a captioner graph for square frames and a search without a guide.
-
-    Args:
-        tokens: (B, N, token_width) float32.
-        grid: rows and columns of the grid of tokens, and the number of tokens before it.
-        words: size of the vocabulary.
-    """
-    batch = len(tokens)
-    biases = WordBiases.none(batch, words)
-    inputs = {
-        "tokens": tokens,
-        "token_mask": np.ones(tokens.shape[:2], dtype=bool),
-        "token_boxes": np.tile(grid_boxes(*grid), (batch, 1, 1)),
-        "image_size": np.full((batch, 2), IMAGE_SIZE, np.float32),
-        WORD_BIAS: biases.bias,
-        WORD_GROUPS: biases.groups,
-        EVERY_BEAM: np.zeros(batch, bool),
-    }
-    return {name: inputs[name] for name in names}
 
 
 def compare(
@@ -105,12 +80,19 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
         engine.load(bundle.path / name, bundle.read_graph(name))
         for name in (VISION_GRAPH, CAPTIONER_GRAPH, STATIC_GRAPH)
     )
+    biases = WordBiases.none(1, len(bundle.vocabulary))
+    boxes = grid_boxes(*bundle.grid, bundle.tokens_before_grid)[None]
+    inputs: dict[str, np.ndarray] = {
+        "token_boxes": boxes,
+        WORD_BIAS: biases.bias,
+        WORD_GROUPS: biases.groups,
+        EVERY_BEAM: np.zeros(1, bool),
+    }
     identical, largest = 0, 0.0
     for image in images_bgr:
         tokens = vision.run({"image_bgr": image[None]})["tokens"]
-        grid = (*bundle.grid, bundle.tokens_before_grid)
-        inputs = grid_inputs(bundle.captioner_inputs, tokens, grid, len(bundle.vocabulary))
-        expected = loop.run(inputs)
+        inputs |= {"tokens": tokens, "token_mask": np.ones(tokens.shape[:2], dtype=bool)}
+        expected = loop.run({name: inputs[name] for name in bundle.captioner_inputs})
         found = static.run({name: inputs[name] for name in static.input_names})
         steps = expected["words"].shape[2]
         words = found["words"][0, 0]
@@ -121,17 +103,13 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
     return Agreement(len(images_bgr), identical, largest)
 
 
-class Difference(NamedTuple):
-    """Largest differences between the objects of a vision graph and torch's."""
+def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.ndarray) -> tuple[float, float]:
+    """Compare the objects that a vision graph finds in frames of its size, (B, H, W, 3) uint8, with torch's.
 
-    score: float
-    """Difference of a class score."""
-    box: float
-    """Difference of a box's edge, in fractions of the frame, where a class has a score of at least 0.05."""
-
-
-def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.ndarray) -> Difference:
-    """Compare the objects that a vision graph finds in frames of its size, (B, H, W, 3) uint8, with torch's."""
+    Returns:
+        Largest difference of a class score; and of a box's edge, in fractions of the frame, where a class has a score
+        of at least 0.05.
+    """
     assert trained.backbone is not None
     scores, edges = 0.0, 0.0
     for image in images_bgr:
@@ -144,7 +122,7 @@ def compare_detections(trained: TrainedCaptioner, vision: Graph, images_bgr: np.
         scores = max(scores, float(np.abs(outputs["class_scores"] - class_scores).max()))
         found, wanted = outputs["boxes"][sure], expected.boxes_xyxy.numpy()[sure]
         edges = max(edges, float(np.abs(found - wanted).max(initial=0.0)))
-    return Difference(scores, edges)
+    return scores, edges
 
 
 def compare_tokens(bundle: VisionBundle, backbone: Backbone, photographs: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -219,9 +197,9 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
 
     def check_objects(bundle: Bundle) -> None:
         vision = create_engine(CPU).load(bundle.path / VISION_GRAPH, bundle.read_graph(VISION_GRAPH))
-        difference = compare_detections(source.trained, vision, images)
-        print(f"objects: class scores within {difference.score:.1e} of torch's, boxes within {difference.box:.1e}")
-        if max(difference) > DETECTION_TOLERANCE[options.precision]:
+        scores, edges = compare_detections(source.trained, vision, images)
+        print(f"objects: class scores within {scores:.1e} of torch's, boxes within {edges:.1e}")
+        if max(scores, edges) > DETECTION_TOLERANCE[options.precision]:
             raise ExportError("the exported graph does not find what torch finds; no bundle was written")
 
     def check_forms(bundle: Bundle) -> None:

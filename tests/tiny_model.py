@@ -174,7 +174,7 @@ def tiny_trained(seed=0, class_names=(), vocabulary=VOCABULARY):
         "name": "tiny",
         "backbone": "mobilenetv2_float32.onnx",
         "backbone_trained_on": [{"name": "ImageNet", "terms": "none stated"}],
-        "detector": {"boxes_by": ["yolox_nano.onnx"]},
+        "detector": {"boxes_by": [{"name": "YOLOX-nano (COCO), on the photographs", "terms": "weights Apache-2.0"}]},
         "experiment": {"backbone": "mobilenetv2_float32.onnx", "data": {"max_words": MAX_WORDS}},
     }
     captioner = tiny_smart(backbone.spec.token_width, len(words), seed)

@@ -15,7 +15,6 @@ from training.configs.schema import FeaturesConfig
 from training.data.feature_extraction import (
     BackboneExtractor,
     BundleExtractor,
-    FeatureExtractor,
     Ids,
     convert_features,
     fill_store,
@@ -109,7 +108,7 @@ def features(
         raise DataError(f"give one folder of photographs, not {len(paths)} paths")
     else:
         photographs = find_photographs(paths[0], ids)
-        extractor: FeatureExtractor
+        extractor: BackboneExtractor | BundleExtractor
         if backbone:
             if bundle or detector:
                 raise DataError("--backbone makes features by itself: leave out --bundle and --detector")

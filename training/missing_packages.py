@@ -12,9 +12,7 @@ def report_missing_packages(extra: str) -> None:
     """Let the command that ``python -m`` runs end with one sentence where a package is missing, without a traceback.
 
     A program that imports the calling package as a library gets the exception as it is.
-
-    Args:
-        extra: the extra of this project that has the packages.
+    ``extra``: that of this project that has the packages.
     """
     if sys.argv[0] == "-m":  # until Python has found the module that it runs
         sys.excepthook = partial(_report, extra)

@@ -139,7 +139,7 @@ def _train_recipe(recipe: Recipe, processes: Processes) -> None:
         if processes.from_first(lambda run=run: is_finished(run.folder, run.config)):  # type: ignore[misc]
             continue
         if processes.is_first:
-            print(f"run {number} of {len(recipe.runs)}: {run.name}", flush=True)
+            print(f"run {number} of {len(recipe.runs)}: {run.config.name}", flush=True)
         _train_run(run.config, run.folder, processes, run.saved_epochs)
     processes.from_first(recipe.average)
     if processes.is_first:

@@ -77,14 +77,11 @@ def as_computed(traced: TracedCaptioner, captioner: Captioner, *, trained: bool)
         name
         for prefix, piece in (("start", traced.start), ("step", traced.step))
         for name, (node, shape) in _layers(piece, prefix).items()
-        if sum(held[f"{prefix}/{_weight_of(piece, node)}"].values()) == math.prod(shape)
+        for weight in (other.input[1] for other in piece.graph.node if other.name == node)
+        if sum(held[f"{prefix}/{weight}"].values()) == math.prod(shape)
     )
     share = sum(sizes[name] for name in layers) / sum(sizes.values())
     return EightBitLayers(to_int8(traced, layers), layers, share, trained)
-
-
-def _weight_of(piece: onnx.ModelProto, name: str) -> str:
-    return next(str(node.input[1]) for node in piece.graph.node if node.name == name)
 
 
 def with_rounded_weights(traced: TracedCaptioner, quantised: TracedCaptioner) -> TracedCaptioner:

@@ -12,7 +12,7 @@ from contextlib import closing
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -82,28 +82,8 @@ class Ids(str, Enum):
     NUMBER = "number"
 
 
-class FeatureExtractor(Protocol):
-    """Computes the features of photographs."""
-
-    source: dict[str, Any]
-    """Identifies what makes the features, for the store."""
-    token_width: int
-
-    def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Compute the features of frames.
-        ``frames_bgr``: (H, W, 3) uint8 each.
-
-        Yields:
-            For each frame the tokens (n, token width) float32 and their boxes (n, 4) float32 in pixels.
-
-        Raises:
-            EngineError: the engine failed.
-        """
-        ...
-
-
 class BackboneExtractor:
-    """Computes the tokens of a backbone with torch, on a GPU if there is one; a :class:`FeatureExtractor`."""
+    """Computes the tokens of photographs by a backbone with torch, on a GPU if there is one."""
 
     def __init__(self, name: str, data: Path) -> None:
         """Read a backbone.
@@ -119,8 +99,14 @@ class BackboneExtractor:
         self.source: dict[str, Any] = {
             "made_by": BACKBONE_TOKENS, "backbone": name, "weights_sha256": fingerprint(self._backbone),
         }  # fmt: skip
+        """Identifies what makes the features, for the store."""
 
     def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Compute the features of frames, (H, W, 3) uint8 each.
+
+        Yields:
+            For each frame the tokens (n, token width) float32 and their boxes (n, 4) float32 in pixels.
+        """
         spec = self._spec
         frames = np.stack([spec.preprocessing.apply(frame) for frame in frames_bgr])
         with torch.inference_mode():
@@ -131,7 +117,7 @@ class BackboneExtractor:
 
 
 class BundleExtractor:
-    """Computes the tokens of a vision graph, or their means inside a detector's boxes; a :class:`FeatureExtractor`."""
+    """Computes the tokens of photographs by a vision graph, or their means inside a detector's boxes."""
 
     def __init__(self, bundle: Path | None, engine: str = "auto", threads: int | None = None) -> None:
         """Load the vision graph of a bundle, by default of the one that ships with the package, into an engine.
@@ -170,6 +156,11 @@ class BundleExtractor:
         }
 
     def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Compute the features of frames, as :meth:`BackboneExtractor.extract` does.
+
+        Raises:
+            EngineError: the engine failed.
+        """
         bundle = self.bundle
         grids = self._vision.tokens(np.concatenate([self._vision.preprocess(frame) for frame in frames_bgr]))
         for frame, tokens in zip(frames_bgr, grids, strict=True):
@@ -183,7 +174,7 @@ class BundleExtractor:
 
 
 def fill_store(
-    extractor: FeatureExtractor,
+    extractor: BackboneExtractor | BundleExtractor,
     photographs: Mapping[str, Path],
     store: Path,
     *,

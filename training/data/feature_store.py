@@ -154,7 +154,7 @@ class FeatureStore:
 
 
 class StoredBatches:
-    """Batches of a list of images of a store, a :class:`training.data.visual_inputs.RegionBatches`."""
+    """Batches of a list of images of a store."""
 
     def __init__(self, store: FeatureStore, images: Sequence[str]) -> None:
         """
@@ -172,6 +172,12 @@ class StoredBatches:
             store.shards[shard].boxes.will_need()
 
     def read(self, places: np.ndarray) -> Visual:
+        """Read images.
+        ``places``: (B,) integers, indices into the list.
+
+        Raises:
+            DataError: the features of an image are malformed; names the file, the id and the reason.
+        """
         starts, rows = self._start[places], self._rows[places]
         shards = [self._store.shards[shard] for shard in self._shard[places].tolist()]
         slices = list(map(slice, starts.tolist(), (starts + rows).tolist()))

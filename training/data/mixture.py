@@ -64,10 +64,6 @@ class Mixture(CaptionDataset):
             for image, things in source.dataset.things.items()
         }
 
-    def weight_of(self, image: str) -> float:
-        """Return the weight of an image's captions in the cross-entropy."""
-        return self.sources[image.partition("/")[0]].weight
-
     def split(self, name: str) -> list[str]:
         """List the image ids of a split.
 
@@ -95,9 +91,9 @@ class Mixture(CaptionDataset):
         Raises:
             DataError: photographs are missing; names the source and one of them, and says how many.
         """
-        for source, own in _runs(sorted(set(images))):
+        for source, own in groupby(sorted(set(images)), self.source_of):
             try:
-                self.sources[source].dataset.check_photographs(own)
+                self.sources[source].dataset.check_photographs([image.partition("/")[2] for image in own])
             except DataError as error:
                 raise DataError(f"source {source}: {error}") from None
 
@@ -128,19 +124,14 @@ class Mixture(CaptionDataset):
             raise DataError(f"source {source}: {error}") from None
 
 
-def _runs(images: Iterable[str]) -> Iterable[tuple[str, list[str]]]:
-    """Group consecutive images of one source: the source's name and the image ids in it."""
-    for source, run in groupby(images, lambda image: image.partition("/")[0]):
-        yield source, [image.partition("/")[2] for image in run]
-
-
 def caption_weights(dataset: CaptionDataset, images: Sequence[str]) -> NDArray[np.float32]:
     """Return the weight of each image's captions in the cross-entropy, (len(images),) float32.
 
     All are 1 for a data set that is no mixture.
     """
-    weights = [dataset.weight_of(image) if isinstance(dataset, Mixture) else 1.0 for image in images]
-    return np.array(weights, np.float32)
+    if not isinstance(dataset, Mixture):
+        return np.ones(len(images), np.float32)
+    return np.array([dataset.sources[dataset.source_of(image)].weight for image in images], np.float32)
 
 
 def _cap_uses(captions: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:

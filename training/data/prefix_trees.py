@@ -42,13 +42,6 @@ class CaptionTrees(NamedTuple):
     tree: PrefixTree
     next_words: NextWords
 
-    def to(self, device: torch.device) -> "CaptionTrees":
-        """Copy to a device."""
-        tree, next_words = self
-        return CaptionTrees(
-            PrefixTree(*(field.to(device) for field in tree)), NextWords(*(field.to(device) for field in next_words))
-        )
-
 
 def prefix_trees(captions: NDArray[np.int64], weights: NDArray[np.floating] | None = None) -> CaptionTrees:
     """Make the prefix trees of the captions of B images.

@@ -5,11 +5,8 @@ last word of a compound decides where the compound has no group of its own: an "
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from training.data.inflection import singular
 from training.data.tokenizer import tokenize
@@ -93,22 +90,3 @@ class Things:
     def absent(self, caption: str, shown: frozenset[object]) -> list[str]:
         """Return the things that a caption names and an image with the terms ``shown`` does not show."""
         return [name for name, is_there in self.judge(caption, shown).items() if not is_there]
-
-
-class ThingLists:
-    """Exhaustive lists of things for the images of a split: targets of the presence loss."""
-
-    def __init__(self, lists: Sequence[Collection[str] | None], count: int) -> None:
-        """
-        Args:
-            lists: for each image its list, None where there is none.
-            count: number of the most frequent names that are predicted.
-        """
-        counts = Counter(name for names in {id(names): names for names in lists if names}.values() for name in names)
-        self.names = [name for name, _ in counts.most_common(count)]
-        numbers = {name: number for number, name in enumerate(self.names)}
-        self.present: NDArray[np.bool_] = np.zeros((len(lists), count), bool)
-        self.known: NDArray[np.bool_] = np.array([names is not None for names in lists])
-        for row, names in enumerate(lists):
-            places = [numbers[name] for name in names or () if name in numbers]
-            self.present[row, places] = True

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -412,20 +412,9 @@ def check_images(features: RegionFeatures, images: Sequence[str], where: str) ->
         raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}{hint}")
 
 
-class RegionBatches(Protocol):
-    """Batches of a list of images."""
-
-    def read(self, places: np.ndarray) -> Visual:
-        """Read images.
-        ``places``: (B,) integers, indices into the list.
-
-        Raises:
-            DataError: the features of an image are malformed; names the file, the id and the reason.
-        """
-        ...
-
-
-def open_batches(features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> RegionBatches:
+def open_batches(
+    features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner
+) -> "StoredBatches | ImageByImage":
     """Prepare the reading of batches of images.
     ``family``: of the captioner, or the captioner itself; says whether boxes are needed.
 
@@ -447,7 +436,7 @@ def open_batches(features: RegionFeatures, images: Sequence[str], family: type[C
 
 
 class ImageByImage:
-    """Batches of a format that is read one image at a time; a :class:`RegionBatches`.
+    """Batches of a list of images of a format that is read one image at a time.
 
     An image that lacks what the family needs is an error when it is read.
     """
@@ -456,6 +445,7 @@ class ImageByImage:
         self._features, self._images, self._family = features, images, family
 
     def read(self, places: np.ndarray) -> Visual:
+        """Read images, as :meth:`StoredBatches.read` does."""
         return pad_regions([self._read(self._images[place]) for place in places])
 
     def _read(self, image: str) -> Regions:
@@ -633,12 +623,9 @@ def _check_regions(store: FeatureStore, config: FeaturesConfig) -> None:
     """Check that a store of published features has the regions that the experiment asks for."""
     kept = store.source.get("max_regions", config.max_regions)
     if kept != config.max_regions:
+        regions = f"the first {kept} regions" if kept else "all regions"
         raise DataError(
-            f"{store.folder} has {_regions(kept)} of an image, and max_regions of the experiment's features is "
+            f"{store.folder} has {regions} of an image, and max_regions of the experiment's features is "
             f"{config.max_regions or 'not given'}; give max_regions: {kept} if that is meant, or convert with "
             "--max-regions"
         )
-
-
-def _regions(count: int) -> str:
-    return f"the first {count} regions" if count else "all regions"

@@ -137,7 +137,6 @@ def select_continuations(
         logits: (B, k, V) float32, next-word logits of every beam.
         scores: (B, k) float32, scores of the beams, best first.
         ended: (B, k) bool, True where the beam has its end token.
-        search: its settings ``finished`` and ``end_words``.
         ranked: (B, k, V) float32, logits and biases by which words are chosen, where they differ from ``logits``.
 
     Returns:
@@ -173,7 +172,6 @@ def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, s
         logits: (B, k, V) float32.
         bias: (B, k, V) float32; None for none.
         position: number of words before, () int64.
-        search: its settings ``min_words`` and ``end_words``.
 
     Returns:
         (B, k, V) float32; None where words are chosen by the logits.
@@ -188,11 +186,7 @@ def ranked_logits(logits: Tensor, bias: Tensor | None, position: Tensor | int, s
 
 def repeated_ngrams(said: Tensor, size: int, vocabulary_size: int) -> Tensor:
     """Return what excludes the words that would say n words again, as transformers' ``NoRepeatNGramLogitsProcessor``.
-
-    Args:
-        said: (B, k, L) int64 of :func:`nothing_said`, the words of each beam.
-        size: n.
-        vocabulary_size: V.
+    ``said``: (B, k, L) int64 of :func:`nothing_said`, the words of each beam; ``size``: n.
 
     Returns:
         (B, k, V) float32, ``EXCLUDED`` for these words and 0 for the others.
@@ -225,7 +219,6 @@ def set_aside(
         finished: what has ended before.
         past: (B, k, S) bool, which slots each beam descends from, with those of this step.
         position: number of words before, () int64.
-        search: its settings.
 
     Returns:
         The k best continuations that have not ended, and what has ended now.
@@ -274,10 +267,8 @@ def with_unfinished(finished: Finished, scores: Tensor, past: Tensor, search: Se
     """Let the beams, which have not ended, into the k best of the images whose search has not ended either.
 
     Args:
-        finished: what has ended.
         scores: (B, k), of the beams.
         past: (B, k, T * k) bool, which slots each of them descends from.
-        search: its settings.
 
     Returns:
         The k best, with (T + 1) * k slots: a beam's last word is found in the last k slots.

@@ -21,7 +21,6 @@ REFERENCE = "run:"
 class PlannedRun:
     """A run of a recipe."""
 
-    name: str
     config: ExperimentConfig
     folder: Path
     saved_epochs: frozenset[tuple[str, int]]
@@ -72,25 +71,25 @@ class Recipe:
 
     def _plan(self, raw: dict[str, Any], where: str) -> PlannedRun:
         config = parse_experiment(_replace_paths(raw, lambda path: self._resolve(path, where)), where)
-        if config.name in (run.name for run in self.runs):
+        if config.name in (run.config.name for run in self.runs):
             raise ConfigError(f"{where}: name: two runs are named {config.name!r}")
         saved = frozenset((member.phase, member.epoch) for member in self.config.average if member.run == config.name)
-        return PlannedRun(config.name, config, self.folder / config.name, saved)
+        return PlannedRun(config, self.folder / config.name, saved)
 
     def _resolve(self, path: str, where: str) -> str:
         """Return the result file of the run that a reference names, relative to the checkout if it is below it."""
         name = path.removeprefix(REFERENCE)
-        if name not in (run.name for run in self.runs):
-            known = ", ".join(run.name for run in self.runs) or "none"
+        if name not in (run.config.name for run in self.runs):
+            known = ", ".join(run.config.name for run in self.runs) or "none"
             raise ConfigError(f"{where}: {path}: no such run before this one; there is {known}")
         result = self._run(name).result.resolve()
         return str(result.relative_to(CHECKOUT) if result.is_relative_to(CHECKOUT) else result)
 
     def _run(self, name: str) -> PlannedRun:
-        return next(run for run in self.runs if run.name == name)
+        return next(run for run in self.runs if run.config.name == name)
 
     def _check_average(self, where: str) -> None:
-        epochs = {(run.name, phase.name): phase.last_epoch for run in self.runs for phase in run.config.phases}
+        epochs = {(run.config.name, phase.name): phase.last_epoch for run in self.runs for phase in run.config.phases}
         for index, member in enumerate(self.config.average):
             last = epochs.get((member.run, member.phase), 0)
             if not 1 <= member.epoch <= last:

@@ -70,12 +70,8 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def make_scheduler(optimizer: torch.optim.Optimizer, phase: PhaseConfig, total: int, done: int) -> LambdaLR:
-    """Build the scheduler of a phase, positioned after the finished steps.
-
-    Args:
-        optimizer: its groups have the peak learning rates as ``initial_lr``.
-        total: number of steps of the phase's schedule.
-        done: number of finished steps of the phase.
+    """Build the scheduler of a phase of ``total`` steps, positioned after those that are ``done``.
+    ``optimizer``: its groups have the peak learning rates as ``initial_lr``.
     """
     schedule = SCHEDULES[phase.schedule]
     return LambdaLR(optimizer, lambda step: schedule(step, total, phase), last_epoch=done - 1)

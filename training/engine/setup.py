@@ -92,7 +92,9 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     )
     inputs = open_visual_inputs(config, data, dataset, images, cache)
     captioner = _build_captioner(config, _model_options(config, initial), vocabulary, inputs.token_width)
-    _check_lengths(captioner, {"max_words": search.max_words, "max_caption_words": config.data.max_caption_words})
+    for key, length in {"max_words": search.max_words, "max_caption_words": config.data.max_caption_words}.items():
+        if captioner.max_words is not None and length > captioner.max_words:
+            raise ConfigError(f"data: {key} is {length}, but the captioner decodes at most {captioner.max_words} words")
     record = {
         "name": config.name,
         TRAINED_ON: provenance(config.data),
@@ -205,12 +207,6 @@ def _build_captioner(
     except (TypeError, ValueError) as error:
         raise ConfigError(f"model: {error}") from None
     return family(model)
-
-
-def _check_lengths(captioner: Captioner, lengths: Mapping[str, int]) -> None:
-    for key, length in lengths.items():
-        if captioner.max_words is not None and length > captioner.max_words:
-            raise ConfigError(f"data: {key} is {length}, but the captioner decodes at most {captioner.max_words} words")
 
 
 def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) -> dict[str, Any]:

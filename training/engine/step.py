@@ -47,11 +47,7 @@ class GradientStep:
     def __init__(
         self, processes: Processes, task: CaptionTask, modules: Mapping[str, nn.Module], phase: PhaseConfig
     ) -> None:
-        """
-        Args:
-            modules: those that learn in this phase, by name.
-            phase: accumulation and clipping.
-        """
+        """``modules``: those that learn in this phase, by name."""
         self._processes, self._task, self._phase = processes, task, phase
         self._parameters = {name: list(module.parameters()) for name, module in modules.items()}
         self._forward = processes.wrap(_Forward(processes, task, modules))

@@ -185,10 +185,7 @@ class TrainedCaptioner:
         self, visual: Visual, beam_size: int | None = None, max_words: int | None = None, *, attention: bool = True
     ) -> Hypotheses:
         """Search for the captions of B images.
-
-        Args:
-            beam_size, max_words: in place of those of :attr:`search`.
-            attention: whether the attention weights are needed.
+        ``beam_size``, ``max_words``: in place of those of :attr:`search`.
         """
         search = asdict(self.search.changed(beam_size=beam_size, max_words=max_words))
         settings = SearchSettings(**search, attention=attention, same_words=self.same_words, pieces=self.pieces)

@@ -187,23 +187,19 @@ class Comparison:
 
     def record(self) -> None:
         """Write the scores of each bundle to its manifest; ``smart-caption bundle inspect`` shows them."""
-        for name, model in self.models.items():
-            if model.captioner:
-                self._record(name, model.captioner)
-
-    def _record(self, name: str, captioner: Captioner) -> None:
-        manifest = dict(captioner.bundle.manifest)
-        facts = {
-            "images": len(self.evaluation.images), "beam_size": captioner.bundle.search.beam_size,
-            "tokeniser": self.evaluation.tokeniser, "engine": captioner.engine, "date": time.strftime("%Y-%m-%d"),
-        }  # fmt: skip
-        values = {
-            metric.name: round(metric.value, 4)
-            for metric in self.evaluation.models[name].metrics.values()
-            if math.isfinite(metric.value)
-        }
-        manifest["scores"] = {**manifest.get("scores", {}), self.references.name: {**values, **facts}}
-        write_manifest(captioner.bundle.path, manifest)
+        for name, captioner in ((name, model.captioner) for name, model in self.models.items() if model.captioner):
+            manifest = dict(captioner.bundle.manifest)
+            facts = {
+                "images": len(self.evaluation.images), "beam_size": captioner.bundle.search.beam_size,
+                "tokeniser": self.evaluation.tokeniser, "engine": captioner.engine, "date": time.strftime("%Y-%m-%d"),
+            }  # fmt: skip
+            values = {
+                metric.name: round(metric.value, 4)
+                for metric in self.evaluation.models[name].metrics.values()
+                if math.isfinite(metric.value)
+            }
+            manifest["scores"] = {**manifest.get("scores", {}), self.references.name: {**values, **facts}}
+            write_manifest(captioner.bundle.path, manifest)
 
 
 def _truth_metrics(

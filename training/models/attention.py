@@ -82,14 +82,10 @@ class HeadProjections(nn.Module):
         key_value_heads: int | None = None,
         bias: bool = True,
     ) -> None:
-        """Make the projections.
-
+        """
         Args:
-            d_model: d.
-            heads: H.
             source_width: width of what is attended to; None: d.
             key_value_heads: heads of the keys and values; None: H.
-            bias: whether the projections have one.
         """
         super().__init__()
         source_width = d_model if source_width is None else source_width

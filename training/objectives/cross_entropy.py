@@ -8,7 +8,6 @@ from torch import Tensor
 from training.configs.schema import PhaseConfig
 from training.data.captions import EncodedCaptions
 from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
-from training.data.things import ThingLists
 from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
 from training.objectives.presence import PresenceLoss
@@ -86,7 +85,7 @@ class CrossEntropy:
         if not (self._presence_weight and self._things and captioner.thing_count):
             return None
         if self._presence is None:
-            self._presence = PresenceLoss(ThingLists(self._things, captioner.thing_count))
+            self._presence = PresenceLoss(self._things, captioner.thing_count)
         return self._presence(captioner.thing_logits(visual), images)
 
     def weights(self, images: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
@@ -96,7 +97,8 @@ class SelfCritical:
         # Autocast would take the weights that it has converted without gradients for the pass with gradients.
         torch.clear_autocast_cache()
         begin = np.full_like(words[..., :1], Vocabulary.begin_id)
-        tree, next_words = prefix_trees(np.concatenate([begin, words], axis=2)).to(visual.tokens.device)
+        trees, device = prefix_trees(np.concatenate([begin, words], axis=2)), visual.tokens.device
+        tree, next_words = tree_map_only(Tensor, lambda part: part.to(device), trees)
         logits = captioner.decode_tree(tree, encoded)
         allowed = log_probabilities(logits + excluded_words(logits.shape[-1], self._search.forbidden, logits.device))
         chosen = next_words.by_caption(next_words.select(allowed))

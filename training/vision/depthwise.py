@@ -36,7 +36,6 @@ def depthwise_convolution(x: Tensor, weight: Tensor, bias: Tensor, stride: int) 
         x: (B, C, H, W) float.
         weight: (C, 1, k, k) float, k odd.
         bias: (C,) float.
-        stride: 1 or 2.
 
     Returns:
         (B, C, H / stride, W / stride), in the type of autocast where it is enabled.

@@ -2,11 +2,10 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from training.data.looked_at import LookedAt
-from training.data.things import ThingLists, Things
+from training.data.things import Things
 
 THINGS = Things(["door", "door knob", "office chair", "price tag", "tv stand", "zebra", "metal", "shower curtain"])
 
@@ -42,13 +41,6 @@ def test_synonyms_and_kinds_of_listed_things_are_there(caption, things, absent):
 
 def test_what_a_caption_of_the_image_names_is_there_too():
     assert THINGS.judge("a zebra", THINGS.shown([], ["two zebras"])) == {"zebra": True}
-
-
-def test_targets_are_the_most_frequent_things_and_images_without_a_list_are_unknown():
-    lists = ThingLists([["bed", "lamp"], None, ["bed"], ["lamp", "bed", "vase"]], 2)
-    assert lists.names == ["bed", "lamp"]
-    np.testing.assert_array_equal(lists.present, [[1, 1], [0, 0], [1, 0], [1, 1]])
-    np.testing.assert_array_equal(lists.known, [True, False, True, True])
 
 
 @pytest.mark.needs_data

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from training.data.things import ThingLists
 from training.objectives.presence import MARGIN, NEGATIVE_FOCUS, PresenceLoss, asymmetric_loss
 
 
@@ -23,8 +22,15 @@ def test_things_that_are_surely_absent_cost_nothing():
     assert logits.grad[0, 1] == 0
 
 
+def test_targets_are_the_most_frequent_things_and_images_without_a_list_are_unknown():
+    loss = PresenceLoss([["bed", "lamp"], None, ["bed"], ["lamp", "bed", "vase"]], 2)
+    assert loss.names == ["bed", "lamp"]
+    np.testing.assert_array_equal(loss.present, [[1, 1], [0, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(loss.known, [True, False, True, True])
+
+
 def test_images_without_a_list_have_no_loss():
-    loss = PresenceLoss(ThingLists([["bed"], None, ["lamp"]], 2))
+    loss = PresenceLoss([["bed"], None, ["lamp"]], 2)
     logits = torch.randn(3, 2, requires_grad=True)
     loss(logits, np.array([0, 1, 2])).backward()
     assert logits.grad[1].abs().sum() == 0
