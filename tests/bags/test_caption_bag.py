@@ -97,15 +97,6 @@ def test_equal_runs_give_equal_files_under_any_name(bag, message_captioner, suff
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
-def test_an_output_that_exists_is_replaced_on_demand_alone(bag, message_captioner):
-    output = bag.parent / "out.mcap"
-    output.write_bytes(b"before")
-    with pytest.raises(SourceError, match=r"out\.mcap exists: name another output, or replace it with --force"):
-        caption_bag(bag, output, message_captioner, BagOptions())
-    assert output.read_bytes() == b"before"
-    assert caption_bag(bag, output, message_captioner, BagOptions(force=True)).images == 8
-
-
 @contextmanager
 def files_limited_to(size):
     """As on a disk that is full: files cannot grow beyond a size."""

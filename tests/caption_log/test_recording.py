@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.caption_log import CaptionLog, CaptionLogError
-from smart_caption_ros.caption_log.recording import Recorder, record
+from smart_caption_ros.caption_log.recording import Recorder
 from smart_caption_ros.imaging.errors import ImageError
-from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent
 from smart_caption_ros.record import CaptionStatus, LazyImage, Pose
 from tests.caption_log.rows import START_NS, caption, rows_of, texts_of
 
@@ -126,19 +125,6 @@ def test_trouble_of_an_idle_log_that_has_cost_no_caption_ends_by_itself(log, mon
     assert not recorder.problem
 
 
-@pytest.mark.parametrize("act", [Recorder.tidy, lambda recorder: recorder.take(live("a dog", "dog"))])
-def test_a_log_that_was_deleted_is_told_of_and_begun_anew(log, act):
-    said = []
-    recorder = Recorder(log, on_problem=said.append)
-    recorder.take(live("a cup", "cup"))
-    log.path.unlink()
-    act(recorder)
-    assert "was deleted or moved while it was written" in recorder.note
-    assert said == [recorder.note]
-    assert recorder.take(live("a horse", "horse"))
-    assert texts_of(log.path)[-1] == "a horse"
-
-
 def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_counted(tmp_path):
     class Uncounted(CaptionLog):
         """Cannot be counted after its first row."""
@@ -153,17 +139,3 @@ def test_a_caption_that_was_written_is_not_written_again_if_the_log_cannot_be_co
         assert not recorder.take(live("a cup", "cup"))
         assert texts_of(log.path) == ["a cup"]
         assert (recorder.written, recorder.failed) == (1, 0)
-
-
-def test_a_feed_is_written_until_its_end_or_until_it_should_stop_and_events_are_passed_on(log):
-    feed = CaptionFeed()
-    feed.add(live("a cup", "cup"))
-    feed.add_event(FeedEvent(EventKind.ERROR, "a frame is broken"))
-    feed.add(live("a dog", "dog"))
-    record(feed, Recorder(log), lambda: True)
-    assert texts_of(log.path) == []
-    feed.close()
-    events = []
-    record(feed, Recorder(log), lambda: False, events.append)
-    assert texts_of(log.path) == ["a cup", "a dog"]
-    assert [event.text for event in events] == ["a frame is broken"]

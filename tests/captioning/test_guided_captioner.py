@@ -3,10 +3,9 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from smart_caption_ros.captioning import BundleError, Captioner, DetectedObject
+from smart_caption_ros.captioning import Captioner, DetectedObject
 from smart_caption_ros.captioning.calibration import Calibration
 from smart_caption_ros.captioning.guidance import WordBiases
 from smart_caption_ros.detection.detections import ClassScores
@@ -83,10 +82,3 @@ def test_objects_from_elsewhere_guide_the_words_and_do_not_become_the_captions(c
     assert caption.objects != objects
     assert f"w{SAID}" in caption.text
     assert f"w{SAID}" not in captioner.caption(FRAME, ()).text
-
-
-def test_a_bundle_without_the_inputs_works_and_refuses_a_guide(tiny_bundle):
-    captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
-    assert captioner.caption(np.zeros((40, 40, 3), np.uint8)).words
-    with pytest.raises(BundleError, match="objects cannot guide this bundle, whose captioner has no input word_bias"):
-        captioner.guide = RaisedWord()

@@ -62,14 +62,6 @@ def test_a_frame_that_lost_its_image_keeps_its_list(root, tmp_path):
     assert data.issues.to_json()[DatasetIssue.FRAME_WITHOUT_IMAGE.value]["count"] == 1
 
 
-def test_sequences_without_detections_are_counted(root, tmp_path):
-    path = written(tmp_path / "000001.json", [[], [], []])
-    data = DetectedFrames(AcvrSequences(root, objects=False), path)
-    assert {frame.sequence for frame in data.frames()} == {"000001"}
-    assert data.count() == 3
-    assert data.issues.to_json()[DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS.value]["count"] == 1
-
-
 def test_malformed_detections_are_left_out_and_counted(root, tmp_path):
     good = detection(1, 0.9)
     bad = [

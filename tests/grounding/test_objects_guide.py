@@ -100,15 +100,6 @@ def test_a_strength_out_of_range_is_refused(strength, finder):
         ObjectsGuide(strength, finder)
 
 
-def test_auto_prefers_the_words_of_the_bundles_own_objects(detecting_bundle):
-    captioner = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu")
-    assert captioner.guide is None
-    assert guide_words(captioner) is captioner
-    assert captioner.guide is not None
-    guide_words(captioner, "off")
-    assert captioner.guide is None
-
-
 def test_auto_leaves_a_captioner_as_it_is_that_has_no_detector_or_takes_no_guide(detecting_bundle, tiny_bundle):
     without_detector = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", detector="none")
     assert guide_words(without_detector).guide is None

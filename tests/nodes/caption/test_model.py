@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from smart_caption_ros.captioning import BundleError, Captioner
+from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.nodes.caption.model import load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import FakeCaptioner
@@ -70,8 +70,3 @@ def test_the_objects_of_the_bundles_own_detector_guide_by_default_and_those_of_a
     assert model.captioner.guide is not None
     assert not model.guided_by_topic
     assert loaded(bundle=str(detecting_bundle), objects_from="topic").captioner.guide is None
-
-
-def test_a_bundle_that_cannot_be_guided_is_refused(tiny_bundle):
-    with pytest.raises(BundleError, match="set objects_guide to off, or export the bundle again"):
-        loaded(bundle=str(tiny_bundle), objects_guide="bias")
