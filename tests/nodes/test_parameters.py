@@ -118,18 +118,6 @@ def test_a_wrong_list_of_strings_is_refused_with_a_sentence(context, names, sent
         Parameters(node_with(context, names=names), [NAMES])
 
 
-def test_a_live_parameter_changes_and_its_owner_is_told(context):
-    node = node_with(context)
-    changes = []
-    parameters = Parameters(node, [SPEED, COLOUR], on_change=changes.append)
-    before = parameters.values
-    result = node.set_parameters_atomically([Parameter("speed_hz", value=5.0), Parameter("colour", value="blue")])
-    assert result.successful
-    assert dict(parameters.values) == {"speed_hz": 5.0, "colour": "blue"}
-    assert dict(before) == {"speed_hz": 2.0, "colour": "red"}, "a snapshot stays as it was"
-    assert changes == [{"speed_hz", "colour"}]
-
-
 NEEDS_COUNT = "colour blue needs a count above 3, in the same request or before"
 
 

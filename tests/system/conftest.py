@@ -43,8 +43,9 @@ class Robot:
         self._processes.append(NodeProcess(module, ros_args, log))
         return self._processes[-1]
 
-    def start_caption_node(self, *ros_args, engine="fake"):
-        return self.start(f"tests.system.{engine}_engine_node", *ros_args)
+    def start_caption_node(self, *ros_args, kind=""):
+        """The caption node with a fake captioner of a kind; see there."""
+        return self.start("tests.system.fake_engine_node", *(["-p", f"bundle:={kind}"] if kind else []), *ros_args)
 
     def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
         deadline_s = time.monotonic() + timeout_s

@@ -29,6 +29,7 @@ from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.nodes import caption_command
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
 from tests.system.conftest import MATCHING_S
+from tests.system.fake_engine_node import LOADS, SLOW
 
 NODE = "smart_caption_ros.nodes.caption_command"
 TINY = Path(__file__).resolve().parents[1] / "bundles" / "tiny"
@@ -138,7 +139,7 @@ def test_captions_arrive_with_the_header_of_their_image(user):
 def test_the_newest_frame_wins_while_the_engine_is_slow_and_signals_amid_the_work_end_the_node_cleanly(
     robot, diagnostics
 ):
-    process = robot.start_caption_node(*RELIABLE_INPUT, "-p", "max_age_s:=0.0", engine="slow")
+    process = robot.start_caption_node(*RELIABLE_INPUT, "-p", "max_age_s:=0.0", kind=SLOW)
     user = User(robot)
     headers = []
     for shade in range(100, 140):
@@ -198,7 +199,7 @@ def catches_sigterm(pid):
 
 
 def test_a_node_that_loads_answers_its_services_and_ends_at_a_signal(robot, diagnostics):
-    process = robot.start("tests.system.loading_node")
+    process = robot.start_caption_node(kind=LOADS)
     robot.wait_for(lambda: robot.lifecycle_state() == "configuring", "begin of loading")
     (value,) = robot.call(GetParameters, "/caption_node/get_parameters", names=["engine"]).values
     assert value.string_value == "auto"
@@ -519,7 +520,7 @@ def sample_photograph():
 
 
 def test_of_a_hundred_requests_at_once_each_gets_an_answer(robot, diagnostics):
-    robot.start_caption_node("-p", "autostart:=false", engine="slow")
+    robot.start_caption_node("-p", "autostart:=false", kind=SLOW)
     assert robot.change_state("configure")
     # rclpy's clients keep ten requests and answers by default, and lose the others on a busy machine.
     client = robot.node.create_client(

@@ -10,6 +10,7 @@ from std_msgs.msg import Header
 from smart_caption_ros.imaging.image_messages import encode_image
 from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
 from tests.nodes.fake_captioner import UNSURE, image_fields
+from tests.system.fake_engine_node import DETECTS
 from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User, latest, values
 
 # Detections that are on their way are waited for, and a busy machine is no error.
@@ -126,9 +127,7 @@ def test_in_place_of_a_refused_caption_the_objects_are_listed_and_spoken(shared)
 
 
 def test_a_detector_that_is_late_or_stops_is_reported_although_the_own_one_stands_in(robot, diagnostics):
-    process = robot.start(
-        "tests.system.detecting_engine_node", *RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "coverage:=false"
-    )
+    process = robot.start_caption_node(*RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "coverage:=false", kind=DETECTS)
     user = User(robot)
     ask(user, at(1))
     seen = len(diagnostics)

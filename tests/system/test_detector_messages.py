@@ -8,6 +8,7 @@ import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from tests.system.detector_messages import PACKAGES, install_prefix
+from tests.system.fake_engine_node import DETECTS
 from tests.system.test_caption_node import RELIABLE_INPUT, User, latest, values
 from tests.system.test_detections import PATIENT, RELIABLE, Detector, ask, at, detected
 
@@ -78,7 +79,7 @@ def test_yolo_msgs_are_read_and_the_type_follows_whoever_publishes(robot):
 def test_what_the_own_detector_found_is_published_as_vision_msgs(robot):
     import vision_msgs.msg as vision
 
-    robot.start("tests.system.detecting_engine_node", *RELIABLE_INPUT, "-p", "max_age_s:=0.0")
+    robot.start_caption_node(*RELIABLE_INPUT, "-p", "max_age_s:=0.0", kind=DETECTS)
     published = robot.listen(vision.Detection2DArray, "/robot/caption/detections")
     user = User(robot)
     robot.wait_for(lambda: robot.node.count_publishers("/robot/caption/detections"), "publisher of detections")

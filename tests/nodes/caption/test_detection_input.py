@@ -89,22 +89,3 @@ def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(
     subscribed = {name for name, _ in node.get_subscriber_names_and_types_by_node("part", node.get_namespace())}
     assert {topic, labels} <= subscribed
     assert "/b" not in subscribed
-
-
-def test_another_message_type_on_the_topic_is_subscribed_to_once_the_middleware_lets_it(node, monkeypatch):
-    """As long as an executor holds the old subscription, the topic has its type in this process."""
-    reader = DetectionInput(node, "detections", lambda *given: None)
-    create = node.create_subscription
-    refusals = [RuntimeError("failed to create subscription: incompatible type")]
-
-    def refuse_once(*given, **options):
-        if refusals:
-            raise refusals.pop()
-        return create(*given, **options)
-
-    monkeypatch.setattr(node, "create_subscription", refuse_once)
-    reader.open({})
-    assert not reader.has_publisher
-    node.create_publisher(DetectedObjectArray, "detections", 1)
-    reader.open({})
-    wait_for(lambda: reader.has_publisher)
