@@ -127,14 +127,6 @@ def test_a_class_in_such_a_script_is_found_too(tmp_path):
         assert reader.highlights(Query("杯子"), [row])[0].reason == "the object 杯子"
 
 
-def test_one_row_is_read_by_its_id(reader):
-    row = reader.row(START_MS)
-    assert (row.text, row.picture) == ("a red cup on a table", JPEG)
-    assert [reader.row(number) for number in (1, -1, 10**30)] == [None] * 3
-    assert reader.with_pictures(reader.find(Query())) == {START_MS}
-    assert reader.with_pictures([]) == frozenset()
-
-
 @pytest.mark.parametrize("text", ["", "1", "1,2,3,4", "a,b", "1;2"])
 def test_a_place_is_two_or_three_numbers(text):
     assert Near.parse("1,-2.5,3", 2.0, "map") == Near(1.0, -2.5, 3.0, 2.0, "map")
@@ -221,13 +213,6 @@ def test_no_text_is_an_sql_error(reader, words):
             reader.find(Query(words))
     else:
         reader.find(Query(words))
-
-
-def test_pictures_are_read_on_demand(reader):
-    (with_picture,) = reader.find(Query('"red cup"'), with_pictures=True)
-    assert with_picture.picture == JPEG
-    (without,) = reader.find(Query('"red cup"'))
-    assert without.picture is None
 
 
 def test_a_search_that_takes_too_long_ends_with_a_sentence(reader, monkeypatch):
