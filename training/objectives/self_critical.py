@@ -58,18 +58,11 @@ class SelfCritical:
             captions: of the training split; their weights multiply the reward.
             rewards: their sum is the reward of a caption.
         """
-        search = captions.search
         # Without penalties of words: captions are sampled by the probabilities that the loss changes.
-        self._search = SearchSettings(
-            beam_size=search.beam_size if phase.beam_size is None else phase.beam_size,
-            max_words=captions.max_words,
-            forbidden=search.forbidden,
-            min_words=search.min_words,
-            length_penalty=search.length_penalty,
-            finished=search.finished,
-            stop="all",
-            attention=False,
+        search = captions.search.changed(
+            beam_size=phase.beam_size, max_words=captions.max_words, repeat_penalty=0.0, end_penalty=0.0
         )
+        self._search = SearchSettings(**vars(search), stop="all", attention=False)
         self._rewards, self._image_weights = rewards, captions.weights
         largest = sum(reward.largest for reward in rewards)
         self.max_loss = largest * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
