@@ -1,13 +1,15 @@
 """Published tokenisers become tables of pieces whose sentences are those that the tokenisers decode."""
 
+import functools
 import json
+import random
 import re
 from pathlib import Path
 
 import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import BertTokenizerFast, GPT2TokenizerFast
+from transformers import BartTokenizer, BertTokenizerFast, GPT2TokenizerFast, PreTrainedTokenizerFast
 
 from export.import_checkpoint.published import ImportCheckpointError
 from export.import_checkpoint.tokenizer_files import published_words, read_tokenizer
@@ -39,25 +41,35 @@ def word_piece(folder):
     return tokenizer
 
 
-def byte_pairs(folder):
+def byte_pairs(folder, kind=GPT2TokenizerFast, special=("<|endoftext|>",), **roles):
     learner = tokenizers.Tokenizer(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     learner.train_from_iterator(
         captions(),
         trainers.BpeTrainer(
             vocab_size=ROWS,
-            special_tokens=["<|endoftext|>"],
+            special_tokens=[*special],
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         ),
     )
     learner.decoder = decoders.ByteLevel()
-    tokenizer = GPT2TokenizerFast(tokenizer_object=learner)
+    tokenizer = kind(tokenizer_object=learner, **roles)
     tokenizer.save_pretrained(folder)
     return tokenizer
 
 
-KINDS = {"WordPiece": word_piece, "byte pairs": byte_pairs}
+KINDS = {
+    "WordPiece": word_piece,
+    "byte pairs": byte_pairs,
+    "Florence-2": functools.partial(
+        byte_pairs, kind=BartTokenizer, special=["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    ),
+    "SmolVLM": functools.partial(
+        byte_pairs, kind=PreTrainedTokenizerFast, special=["<|endoftext|>", "<|im_start|>", "<end_of_utterance>"],
+        bos_token="<|im_start|>", eos_token="<end_of_utterance>", pad_token="<end_of_utterance>",
+    ),
+}  # fmt: skip
 
 
 def imported(folder, tokenizer):
@@ -84,6 +96,16 @@ def test_sentences_are_those_of_the_published_tokeniser(kind, tmp_path):
         for word, start in zip(said, word_starts(said, sentence), strict=True):
             assert sentence[start : start + len(word)] == word
     assert several > 20
+
+
+@pytest.mark.parametrize("kind", ["Florence-2", "SmolVLM"])
+def test_a_thousand_lists_of_any_pieces_are_sentences_of_the_published_tokeniser(kind, tmp_path):
+    tokenizer = KINDS[kind](tmp_path)
+    words = imported(tmp_path, tokenizer)
+    pieces, draw = words.order[4:], random.Random(0)
+    for _ in range(1000):
+        ids = draw.choices(pieces, k=draw.randint(1, 30))
+        assert words.vocabulary.sentence(words.encode(ids)) == tokenizer.decode(ids, skip_special_tokens=True).strip()
 
 
 @pytest.mark.parametrize(
