@@ -57,7 +57,7 @@ class TensorSpec(NamedTuple):
         return make(shape_at(self.shape, sizes), dtype=self.dtype)
 
 
-OPSET = 18
+OPSET = 20
 _MOST_BYTES = 2**31 - 2**24
 """Of the weights inside a graph: a message of protobuf ends at 2 GiB, and the nodes need room."""
 

@@ -15,7 +15,7 @@ _AXES = 3
 
 
 def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Compute linear layers, their sums, LayerNorm and ReLU on (B * k, d) in place of (B, k, d).
+    """Compute linear layers, their sums, LayerNorm, GELU and ReLU on (B * k, d) in place of (B, k, d).
 
     If k is dynamic (an encoder's tokens) the graph stays as it is.
     """
@@ -60,7 +60,7 @@ def _sizes_of_rows(node: ir.Node) -> tuple[int, ...] | None:
     elif node.op_type == "LayerNormalization":
         fits = node.attributes.get_int("axis", -1) in (-1, _AXES - 1)
     else:
-        fits = node.op_type == "Relu"
+        fits = node.op_type in ("Gelu", "Relu")
     return sizes if fits else None
 
 
