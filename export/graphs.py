@@ -39,7 +39,7 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
         ExportError: TensorRT cannot run the static form.
     """
     _report("exporting the vision graph")
-    vision = source.vision_graph()
+    vision = source.vision_graph(fused_attention=options.precision == "int8")
     trained = source.trained
     max_words = trained.search.max_words
     _report("tracing the captioner")

@@ -47,12 +47,12 @@ class Source:
     trained_in_8_bits: bool = False
     """Whether the captioner learned in 8 bits; with ``--precision int8`` it computes in 8 bits all the same."""
 
-    def vision_graph(self) -> onnx.ModelProto:
-        """Export the captioner's backbone, or read the other bundle's graph."""
+    def vision_graph(self, *, fused_attention: bool) -> onnx.ModelProto:
+        """Export the captioner's backbone, or read the other bundle's graph; see :func:`export_vision`."""
         if self.vision_bundle is not None:
             return onnx.load(str(self.vision_bundle.path / VISION_GRAPH))
         assert self.trained.backbone is not None
-        return export_vision(self.trained.backbone, detects=self.detects)
+        return export_vision(self.trained.backbone, detects=self.detects, fused_attention=fused_attention)
 
 
 def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Source:

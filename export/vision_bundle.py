@@ -60,7 +60,7 @@ def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     unrounded = [tensor.clone() for tensor in backbone.state_dict().values()] if options.rounded else []
     if options.rounded:
         round_to_float16(backbone)
-    graph = export_vision(backbone, detects=options.detector)
+    graph = export_vision(backbone, detects=options.detector, fused_attention=options.precision == "int8")
     if options.precision == "float16":
         graph, _ = write_float16(graph)
     elif options.precision == "int8":

@@ -11,6 +11,17 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.florence2 import modeling_florence2 as florence2
 
 
+class _ChannelAttention(florence2.Florence2VisionChannelAttention):
+    """The published products without the published transposes, which take an engine as long as all layers together."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Attend from channels to channels of a group, over all N tokens (B, N, C)."""
+        groups = self.qkv(tokens).unflatten(2, (3, self.groups, -1)).permute(2, 0, 3, 1, 4)
+        query, key, value = groups.unbind(0)  # (B, groups, N, C / groups) each
+        scores = query.transpose(2, 3) @ (key * tokens.shape[1] ** -0.5)
+        return self.proj((value @ scores.softmax(dim=-1).transpose(2, 3)).transpose(1, 2).flatten(2))
+
+
 class Florence2Eyes(florence2.Florence2PreTrainedModel):
     """Tokens of the width of words: the mean of all cells, then the cells of the grid."""
 
@@ -19,6 +30,9 @@ class Florence2Eyes(florence2.Florence2PreTrainedModel):
         self.vision_tower = florence2.Florence2VisionBackbone(config)
         whole: Any = SimpleNamespace(vision_config=config)
         self.multi_modal_projector = florence2.Florence2MultiModalProjector(whole)
+        for module in self.modules():
+            if isinstance(module, florence2.Florence2VisionChannelAttention):
+                module.__class__ = _ChannelAttention
         self.post_init()
 
     def forward(self, pixels: Tensor) -> BaseModelOutput:

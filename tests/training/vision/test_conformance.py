@@ -46,13 +46,14 @@ def test_the_tokens_are_those_of_the_spec_and_the_same_after_saving(backbone):
     "backbone", [*_TRACED, *(pytest.param(name, marks=pytest.mark.long) for name in NAMES if name not in _TRACED)],
     indirect=True,
 )  # fmt: skip
-def test_the_exported_graph_equals_torch_and_tensorrt_has_its_operators(backbone):
-    graph, frames = export_vision(backbone), frames_of(backbone, 3)
+@pytest.mark.parametrize("fused_attention", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_the_exported_graph_equals_torch_and_tensorrt_has_its_operators(backbone, fused_attention):
+    graph, frames = export_vision(backbone, fused_attention=fused_attention), frames_of(backbone, 3)
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     (tokens,) = session.run(None, {"image_bgr": frames.numpy()})
     with torch.inference_mode():
         np.testing.assert_allclose(tokens, backbone.tokens(frames).numpy(), atol=2e-5)
-    assert not unsupported_by_tensorrt(graph, static=False)
+    assert fused_attention or not unsupported_by_tensorrt(graph, static=False)
 
 
 def test_a_pixel_changes_the_token_of_its_cell_most(backbone):
