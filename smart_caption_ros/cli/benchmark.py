@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from smart_caption_ros.cli.options import BundleArgument, EngineOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
     check_output_file,
-    console,
     errors_in_a_sentence,
     input_files,
     log_to_terminal,
     print_json,
+    print_table,
     printable,
     progress_bar,
     write_json,
@@ -94,18 +94,15 @@ def _images(source: str | None, count: int) -> "list[NDArray[np.uint8]]":
 
 
 def _print_result(result: dict[str, Any]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     print(printable(f"{result['model']} on {result['engine_choice']}"))
     width, height = result["frame_size"]
     of_source = f"{width}x{height} ({result['source']}), {result['hardware']['processor']}"
     print(printable(f"{result['frames']} frames, {of_source}"))
-    table = Table("", "median", "5 %", "95 %", box=None, pad_edge=False)
-    for part, values in result["milliseconds"].items():
-        label = Text(f"{part} time" if part == "cpu" else part)
-        table.add_row(label, *(f"{values[name]:.1f} ms" for name in ("median", "p5", "p95")))
-    console().print(table)
+    rows = [
+        ("cpu time" if part == "cpu" else part, *(f"{values[name]:.1f} ms" for name in ("median", "p5", "p95")))
+        for part, values in result["milliseconds"].items()
+    ]
+    print_table(("", "median", "5 %", "95 %"), rows)
     process = result["first_caption"]
     memory = f", with {process['rss_mb']:.0f} MB of memory" if "rss_mb" in process else ""
     print(f"{result['frames_per_second']:.1f} frames a second, {result['mean_steps']:.1f} words decoded a frame")

@@ -11,10 +11,10 @@ import typer
 from smart_caption_ros.cli.options import BundleArgument, JsonOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
     FAILED,
-    console,
     errors_in_a_sentence,
     log_to_terminal,
     print_json,
+    print_table,
     printable,
     progress_bar,
     report_error,
@@ -34,14 +34,10 @@ def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
         if as_json:
             print_json(dict(bundle.manifest))
             return
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table("", "", box=None, pad_edge=False, show_header=False)
-        table.add_row("path", Text(printable(str(bundle.path))))
-        for key, value in _rows(bundle.manifest):
-            table.add_row(Text(printable(key), style="bold"), Text(printable(value)))
-        console().print(table)
+        rows = ((Text(printable(key), style="bold"), value) for key, value in _rows(bundle.manifest))
+        print_table(("", ""), [("path", str(bundle.path)), *rows])
 
 
 def verify(
@@ -158,20 +154,20 @@ def _conclusion(compared: "list[EngineAgreement]") -> str:
 
 
 def _print_agreements(compared: "list[EngineAgreement]") -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table("", "engine", "captioner", "same captions", "log probabilities", "found", box=None, pad_edge=False)
-    for agreement in compared:
-        table.add_row(
+    rows = [
+        (
             Text("ok", style="green") if agreement.agrees else Text("differs", style="bold red"),
             agreement.engine,
             agreement.graph,
             f"{agreement.same_captions} of {agreement.captions}",
             f"within {agreement.largest_log_probability_difference:.1e}",
-            Text(printable(agreement.problem or agreement.runs)),
+            agreement.problem or agreement.runs,
         )
-    console().print(table)
+        for agreement in compared
+    ]
+    print_table(("", "engine", "captioner", "same captions", "log probabilities", "found"), rows)
 
 
 def _rows(manifest: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

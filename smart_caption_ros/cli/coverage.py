@@ -28,7 +28,8 @@ from smart_caption_ros.cli.terminal import (
     input_files,
     log_to_terminal,
     print_json,
-    printable,
+    print_line,
+    print_table,
     progress_bar,
     report_error,
     status,
@@ -37,8 +38,6 @@ from smart_caption_ros.cli.terminal import (
 from smart_caption_ros.files import check_output, write_text_atomically
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from smart_caption_ros.evaluation.caption_cache import CaptionCache
     from smart_caption_ros.evaluation.comparison import CoverageComparison
     from smart_caption_ros.evaluation.coverage_benchmark import Captions
@@ -262,7 +261,7 @@ def _benchmark(
     if options.html is not None:
         write_text_atomically(options.html, comparison.page(report_error))
     if objects != _GROUND_TRUTH:
-        console().print(f"objects: {printable(objects)}", markup=False, soft_wrap=True)
+        print_line(f"objects: {objects}")
     _print_comparison(comparison)
 
 
@@ -336,58 +335,42 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
 
 
 def _print_comparison(comparison: CoverageComparison) -> None:
-    terminal = console()
-    terminal.print("Coverage of objects that cover more of the image than this, and in how many frames there are any:")
-    terminal.print(_coverage_table(comparison))
+    console().print("Coverage of objects that cover more of the image than this, and in how many frames there are any:")
+    _print_coverage_table(comparison)
     for label, outcome in zip(comparison.labels, comparison.outcomes, strict=True):
-        suffix = f" ({printable(label)})" if len(comparison.outcomes) > 1 else ""
+        suffix = f" ({label})" if len(comparison.outcomes) > 1 else ""
         missed = [
             (statistics.class_name, str(statistics.missed), str(statistics.frames))
             for statistics in outcome.report.classes
             if statistics.missed
         ]
         near = [
-            (miss.class_name, printable(miss.noun), str(miss.frames), f"{miss.similarity:.3f}")
+            (miss.class_name, miss.noun, str(miss.frames), f"{miss.similarity:.3f}")
             for miss in outcome.report.near_misses
         ]
-        _print_first((f"most missed{suffix}", "missed", "of frames"), missed)
-        _print_first((f"near misses{suffix}", "noun assigned", "frames", "similarity"), near)
+        for titles, rows in (
+            ((f"most missed{suffix}", "missed", "of frames"), missed),
+            ((f"near misses{suffix}", "noun assigned", "frames", "similarity"), near),
+        ):
+            if rows:
+                print()
+                print_table(titles, rows[:_LISTED])
 
 
-def _print_first(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-    from rich.text import Text
-
-    if rows:
-        table = Table(*map(escape, titles), box=None, pad_edge=False)
-        for name, *cells in rows[:_LISTED]:
-            table.add_row(Text(printable(name)), *map(Text, cells))
-        console().print()
-        console().print(table)
-
-
-def _coverage_table(comparison: CoverageComparison) -> Table:
-    """Build the table of coverage, one row per sequence and model; of a single sequence only the row "all"."""
-    from rich.table import Table
-    from rich.text import Text
-
+def _print_coverage_table(comparison: CoverageComparison) -> None:
+    """Print the table of coverage, one row per sequence and model; of a single sequence only the row "all"."""
     from smart_caption_ros.evaluation.report import AREA_THRESHOLDS
 
-    table = Table("sequence", "captions", box=None, pad_edge=False)
-    for threshold in AREA_THRESHOLDS:
-        table.add_column(f"> {100 * threshold:g} %", justify="right")
-    table.add_column("noun support", justify="right")
+    figures = [*(f"> {100 * threshold:g} %" for threshold in AREA_THRESHOLDS), "noun support"]
+    rows: list[Sequence[str]] = []
     pairs = list(zip(comparison.labels, comparison.outcomes, strict=True))
     sequences = list(dict.fromkeys(name for _, outcome in pairs for name in outcome.report.sequences))
     for sequence in sequences if len(sequences) > 1 else []:
         for label, outcome in pairs:
             if sequence in outcome.report.sequences:
-                cells = _cells(outcome.report.sequences[sequence])
-                table.add_row(Text(printable(sequence)), Text(printable(label)), *cells)
-    for label, outcome in pairs:
-        table.add_row("all", Text(printable(label)), *_cells(outcome.report.overall))
-    return table
+                rows.append((sequence, label, *_cells(outcome.report.sequences[sequence])))
+    rows += [("all", label, *_cells(outcome.report.overall)) for label, outcome in pairs]
+    print_table(("sequence", "captions", *figures), rows, figures=figures)
 
 
 def _cells(figures: CoverageStatistics) -> list[str]:
@@ -399,23 +382,15 @@ def _cells(figures: CoverageStatistics) -> list[str]:
 
 
 def _print_coverage(result: CoverageResult) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("class", "noun", "similarity", box=None, pad_edge=False)
+    rows = []
     nouns = {match.class_index: match for match in result.matches}
     for index, name in zip(result.class_indices, result.classes, strict=True):
         match = nouns.get(index)
-        table.add_row(
-            Text(printable(name)),
-            Text(printable(match.noun.text) if match else "-"),
-            f"{match.similarity:.3f}" if match else "-",
-        )
-    terminal = console()
-    if result.classes:
-        terminal.print(table)
+        rows.append((name, match.noun.text if match else "-", f"{match.similarity:.3f}" if match else "-"))
+    if rows:
+        print_table(("class", "noun", "similarity"), rows)
     for label, value in (("coverage", result.coverage), ("noun support", result.noun_support)):
-        terminal.print(f"{label}: {'undefined' if value is None else f'{value:.3f}'}")
+        print_line(f"{label}: {'undefined' if value is None else f'{value:.3f}'}")
     for label, words in (
         ("missed classes", result.missed_classes),
         ("unsupported nouns", result.unsupported_nouns),
@@ -423,4 +398,4 @@ def _print_coverage(result: CoverageResult) -> None:
         ("classes without a word vector", result.out_of_vocabulary_classes),
     ):
         if words:
-            terminal.print(Text(f"{label}: {printable(', '.join(words))}"), soft_wrap=True)
+            print_line(f"{label}: {', '.join(words)}")

@@ -25,11 +25,11 @@ from smart_caption_ros.cli.options import (
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
-    console,
     errors_in_a_sentence,
     input_files,
     log_to_terminal,
     print_json,
+    print_line,
     printable,
     progress_bar,
     report_error,
@@ -225,26 +225,23 @@ def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_b
 
 
 def _print_frame(described: CaptionedFrame) -> None:
-    from rich.text import Text
-
     if described.error:
         report_error(described.error)
         return
     caption, grounding = described.record.caption, described.record.grounding
-    terminal = console()
     if caption.calibrated_confidence is not None:
         trust = f"about {100 * caption.calibrated_confidence:.0f} of 100 captions like this are true"
     else:
         trust = f"mean probability of the words {caption.confidence:.2f}; this bundle cannot say how many are true"
     facts = f"{trust}; {1000 * caption.timing.total_s:.0f} ms"
-    terminal.print(Text(printable(described.record.name), style="bold"), soft_wrap=True)
+    print_line(described.record.name, "bold")
     if caption.text:
-        terminal.print(Text(f"  {printable(caption.text)}"), soft_wrap=True)
+        print_line(f"  {caption.text}")
     if described.record.status_message:
-        terminal.print(Text(f"  ({printable(described.record.status_message)})", style="yellow"), soft_wrap=True)
-    terminal.print(Text(f"  {facts}", style="dim"), soft_wrap=True)
+        print_line(f"  ({described.record.status_message})", "yellow")
+    print_line(f"  {facts}", "dim")
     if grounding is not None:
-        terminal.print(Text(f"  {_evidence(caption, grounding)}", style="dim"), soft_wrap=True)
+        print_line(f"  {_evidence(caption, grounding)}", "dim")
 
 
 def _evidence(caption: Caption, grounding: Grounding) -> str:
@@ -257,7 +254,7 @@ def _evidence(caption: Caption, grounding: Grounding) -> str:
     def listed(names: Iterable[str]) -> str:
         return ", ".join(f"{counts[name]} {name}" if counts[name] > 1 else name for name in names) or "nothing"
 
-    return printable(
+    return (
         f"names {listed(name for name in counts if name in named)}; "
         f"misses {listed(name for name in counts if name not in named)}; coverage {grounding.coverage:.2f}"
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from smart_caption_ros.cli.options import JsonOption
-from smart_caption_ros.cli.terminal import FAILED, console, errors_in_a_sentence, print_json, printable, status
+from smart_caption_ros.cli.terminal import FAILED, errors_in_a_sentence, print_json, print_table, printable, status
 
 if TYPE_CHECKING:
     from smart_caption_ros.measuring.doctor import Check
@@ -31,14 +31,13 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 def _print_checks(checks: "list[Check]") -> None:
-    from rich.table import Table
     from rich.text import Text
 
     styles = {"ok": "green", "absent": "dim", "warning": "yellow", "broken": "bold red"}
-    table = Table("", "", "found", box=None, pad_edge=False, show_header=False)
+    rows = []
     for check in checks:
         found = Text(printable(check.found))
         if check.remedy:
             found.append(f"\n-> {printable(check.remedy)}", style="cyan")
-        table.add_row(Text(check.status.value, style=styles[check.status.value]), check.name, found)
-    console().print(table)
+        rows.append((Text(check.status.value, style=styles[check.status.value]), check.name, found))
+    print_table(("", "", ""), rows)

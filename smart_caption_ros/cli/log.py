@@ -11,10 +11,10 @@ from smart_caption_ros.cli.options import Argument, JsonOption, LogOption, Optio
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
-    console,
     errors_in_a_sentence,
     log_to_terminal,
     print_json,
+    print_line,
     printable,
     report_error,
 )
@@ -170,8 +170,6 @@ def _query(words: str, options: FindOptions) -> "Query":
 
 
 def _print_row(row: "LogRow", picture: Path | None) -> None:
-    from rich.text import Text
-
     from smart_caption_ros.caption_log.results import line_of, objects_of
 
     lines = [line_of(row)]
@@ -179,10 +177,9 @@ def _print_row(row: "LogRow", picture: Path | None) -> None:
         lines.append(f"objects: {objects_of(row)}")
     if picture is not None:
         lines.append(str(picture))
-    terminal = console()
-    terminal.print(Text(printable(row.text), style="bold"), soft_wrap=True)
+    print_line(row.text, "bold")
     for line in lines:
-        terminal.print(Text(f"  {printable(line)}", style="dim"), soft_wrap=True)
+        print_line(f"  {line}", "dim")
 
 
 def _print_overview(path: Path, overview: "Overview", as_json: bool) -> None:

@@ -5,7 +5,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -19,6 +19,7 @@ from smart_caption_ros.text import escaped, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
     from tqdm import tqdm
 
 
@@ -158,6 +159,32 @@ def console() -> "Console":
 
     # Pipes and files have no width; at the default of 80 columns, tables would truncate paths.
     return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+
+
+def print_line(text: str, style: str = "") -> None:
+    """Print a line on stdout that is not wrapped; nothing in it is markup."""
+    from rich.text import Text
+
+    console().print(Text(printable(text), style=style), soft_wrap=True)
+
+
+def print_table(
+    titles: Sequence[str], rows: "Iterable[Sequence[str | Text]]", *, figures: Collection[str] = ()
+) -> None:
+    """Print a table on stdout, without a header where no column has a title; nothing in its texts is markup.
+
+    Args:
+        figures: titles of the columns that are aligned to the right.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=any(titles))
+    for title in titles:
+        table.add_column(Text(printable(title)), justify="right" if title in figures else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
+    console().print(table)
 
 
 @contextmanager
