@@ -5,8 +5,8 @@ import functools
 import itertools
 import logging
 import time
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +19,6 @@ from smart_caption_ros.live import MAX_CAMERAS
 from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.history import History, Moment
-from smart_caption_ros.serving.outbox import Outbox
 from smart_caption_ros.serving.page_json import caption_json, event, status_json, to_json
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
@@ -60,6 +59,49 @@ class _ShownCamera:
     pictures: OrderedDict[int, _Shown] = field(default_factory=OrderedDict)
     history: deque[tuple[float, float | None, float | None]] = field(default_factory=lambda: deque(maxlen=_MAX_HISTORY))
     """Time by :func:`time.monotonic`, coverage and age in milliseconds of the captions of the last two minutes."""
+
+
+class Outbox:
+    """The newest event of each kind for one browser, so that a slow one gets less and delays nobody.
+
+    All methods are called on the event loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self.missed: Counter[str] = Counter()
+        """Events by key that newer ones replaced before they were taken."""
+        self._events: dict[str, bytes] = {}
+        self._changed = asyncio.Event()
+        self._is_closed = False
+
+    def put(self, key: str, event: bytes) -> bool:
+        """Leave an event; return whether it replaces one of the same key that was not taken."""
+        replaces = key in self._events
+        self._events[key] = event
+        self._changed.set()
+        return replaces
+
+    def drop(self, key: str) -> None:
+        """Take back an event that was not taken."""
+        self._events.pop(key, None)
+
+    def close(self) -> None:
+        """Drop what waits; :meth:`take` returns None from now on."""
+        self._is_closed = True
+        self._changed.set()
+
+    async def take(self, timeout_s: float) -> Sequence[bytes] | None:
+        """Take all that waits; empty after a timeout without an event, None once closed."""
+        try:
+            await asyncio.wait_for(self._changed.wait(), timeout_s)
+        except asyncio.TimeoutError:
+            return ()
+        if self._is_closed:
+            return None
+        events = list(self._events.values())
+        self._events.clear()
+        self._changed.clear()
+        return events
 
 
 class Hub:

@@ -139,10 +139,7 @@ class DetectionInput:
                 self._label_name,
                 self._read_labels,
                 QoSProfile(
-                    depth=1,
-                    history=HistoryPolicy.KEEP_LAST,
-                    reliability=ReliabilityPolicy.RELIABLE,
-                    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+                    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
                 ),
                 callback_group=MutuallyExclusiveCallbackGroup(),
             )

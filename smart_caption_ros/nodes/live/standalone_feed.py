@@ -52,11 +52,10 @@ def standalone_feed(
         feed = RosCaptionFeed(
             node, topics, cameras, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup, trust=trust
         )
-    except FeedError:
-        context.try_shutdown()
-        raise
     except Exception as error:  # rclpy raises many kinds: a wrong domain, a missing middleware
         context.try_shutdown()
+        if isinstance(error, FeedError):
+            raise
         raise FeedError(f"ROS 2 does not start: {shortened(' '.join(str(error).split()))}") from error
     ended = threading.Event()
     thread = threading.Thread(target=_spin, args=(executor, node, feed, ended), name="captions", daemon=True)
