@@ -7,25 +7,10 @@ import sys
 import pytest
 
 from tests.packaging.imports import ROOT, imports_of, imports_of_file
+from tests.packaging.test_metadata import ros_dependencies
 
-ROS = {
-    "ament_index_python",
-    "builtin_interfaces",
-    "diagnostic_msgs",
-    "foxglove_msgs",
-    "geometry_msgs",
-    "lifecycle_msgs",
-    "rcl_interfaces",
-    "rclpy",
-    "sensor_msgs",
-    "smart_caption_ros.msg",
-    "smart_caption_ros.srv",
-    "std_msgs",
-    "std_srvs",
-    "tf2_ros",
-    "vision_msgs",
-    "yolo_msgs",
-}
+ROS = {name for name in ros_dependencies() if not name.startswith("python3-")}
+ROS |= {"smart_caption_ros.msg", "smart_caption_ros.srv", "yolo_msgs"}
 TORCH = {"torch", "torchvision"}
 MAY_IMPORT = {
     "smart_caption_ros": set(),

@@ -164,13 +164,6 @@ def test_a_very_long_caption_is_wrapped_and_then_cut():
     assert heights[0] < heights[1] < heights[2] == heights[3]
 
 
-def test_a_narrow_frame_keeps_its_place_and_gets_a_readable_strip():
-    image_bgr = noise(30, 40)
-    overlay = draw_overlay(image_bgr, caption([]))
-    assert overlay.shape[1] == 200
-    np.testing.assert_array_equal(overlay[:30, :40], image_bgr)
-
-
 MANY = [("dog" if i % 2 else "oven", i / 500, (i, i % 400, i + 40.0, i % 400 + 50.0)) for i in range(500)]
 
 
