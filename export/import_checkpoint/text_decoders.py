@@ -20,6 +20,7 @@ from torch import Tensor
 from export.import_checkpoint.published import ImportCheckpointError, Source, load_published
 from training.models import FAMILIES
 from training.models.captioner import Captioner
+from training.vision.torchvision_operators import declare_torchvision_operators
 
 
 class SpecialIds(NamedTuple):
@@ -384,6 +385,7 @@ def vocabulary_size(config: Mapping[str, Any]) -> int:
 
 def _configurations(config: Mapping[str, Any]) -> tuple[Any, Any]:
     """Read config.json as transformers does, which fills in what the file leaves out; return it and its decoder's."""
+    declare_torchvision_operators()
     from transformers import AutoConfig  # imported here: it takes seconds
 
     architecture = architecture_of(config)

@@ -36,17 +36,21 @@ def tiles(seed):
     return np.random.default_rng(seed).integers(0, 256, (6, 8, 3), np.uint8).repeat(8, axis=0).repeat(8, axis=1)
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory):
-    """A tiny ViT-GPT2 with random weights, imported by processes of a workstation."""
-    folder = tmp_path_factory.mktemp("published")
+@pytest.fixture(
+    scope="module",
+    params=[("vision-encoder-decoder", "vit-gpt2"), ("florence2", "florence2"), ("smolvlm", "smolvlm-chat")],
+    ids=lambda kind: kind[0],
+)
+def bundle(request, tmp_path_factory):
+    """A tiny published captioner with random weights, imported by processes of a workstation."""
+    folder, (kind, name) = tmp_path_factory.mktemp("published"), request.param
     write = (
         "import pathlib, sys; from training.vision.torchvision_operators import declare_torchvision_operators; "
         "declare_torchvision_operators(); from tests.published_folders import write_published as write; "
-        "write(pathlib.Path(sys.argv[1]), 'vit-gpt2')"
+        "write(pathlib.Path(sys.argv[1]), sys.argv[2])"
     )
-    arguments = ["vision-encoder-decoder", folder / "model", "-o", folder / "bundle", "--check-images", "2"]
-    for command in (["-c", write, folder / "model"], ["-m", "export.import_checkpoint", *arguments]):
+    arguments = [kind, folder / "model", "-o", folder / "bundle", "--check-images", "2", "--max-words", "16"]
+    for command in (["-c", write, folder / "model", name], ["-m", "export.import_checkpoint", *arguments]):
         subprocess.run([sys.executable, *map(str, command)], check=True, cwd=Path(__file__).parents[2])
     return folder / "bundle"
 
