@@ -42,6 +42,8 @@ project({name})
 find_package(ament_cmake REQUIRED)
 find_package(rosidl_default_generators REQUIRED)
 find_package(std_msgs REQUIRED)
+# Python needs the code in C alone, and that in C++ takes most of the time.
+list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp:")
 file(GLOB interfaces RELATIVE ${{CMAKE_CURRENT_SOURCE_DIR}} msg/*.msg)
 rosidl_generate_interfaces(${{PROJECT_NAME}} ${{interfaces}} DEPENDENCIES std_msgs)
 ament_package()
