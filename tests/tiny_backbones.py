@@ -34,6 +34,19 @@ def _vit():
     return transformers.ViTModel(transformers.ViTConfig(**_CLIP))
 
 
+def _florence2():
+    eyes = {
+        "depths": (1, 1, 2, 1), "embed_dim": (8, 16, 24, 32), "num_heads": (2, 2, 2, 2), "num_groups": (2, 2, 2, 2),
+        "window_size": 3, "projection_dim": 16, "max_temporal_embeddings": 5, "max_position_embeddings": 9,
+    }  # fmt: skip
+    sizes = ("layers", "attention_heads", "ffn_dim")
+    words = {f"{part}_{size}": 2 for part in ("encoder", "decoder") for size in sizes}
+    text = {"model_type": "bart", "d_model": 16, "vocab_size": 20, **words}
+    return transformers.Florence2ForConditionalGeneration(
+        transformers.Florence2Config(vision_config=eyes, text_config=text, image_token_id=19)
+    )
+
+
 _OF_TRANSFORMERS = {
     "clip": (_clip, "CLIPImageProcessor", _CROPPED),
     "siglip": (_siglip, "SiglipImageProcessor", _SQUASHED),
@@ -42,7 +55,7 @@ _OF_TRANSFORMERS = {
     "vit": (_vit, "ViTImageProcessor", _SQUASHED),
     "blip": (lambda: published("blip"), "BlipImageProcessor", _SQUASHED),
     "git": (lambda: published("git"), "CLIPImageProcessor", _CROPPED),
-    "florence2": (lambda: published("florence2"), "CLIPImageProcessor", {"do_center_crop": False, **_SQUASHED}),
+    "florence2": (_florence2, "CLIPImageProcessor", {"do_center_crop": False, "size": {"height": 96, "width": 96}}),
     "vit_gpt2": (lambda: published("vit-gpt2"), "ViTImageProcessor", _SQUASHED),
 }
 _OF_TIMM = {

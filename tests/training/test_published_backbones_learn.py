@@ -4,16 +4,11 @@ import pytest
 
 from tests.tiny_backbones import save_backbone
 from tests.training.commands import run_here
-from tests.training.small_flickr8k import make_data, write_config
+from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint, under_prefix
 from training.engine.trained_captioner import TrainedCaptioner
 from training.train import main as train
 from training.vision.released_weights import open_backbone
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return make_data(tmp_path_factory.mktemp("data"))
 
 
 def phase(name, **options):

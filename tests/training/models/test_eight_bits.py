@@ -18,8 +18,6 @@ from tests.tiny_model import MAX_WORDS, tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.models.eight_bits import EightBitLinear, rounded_once, set_eight_bits
 
-LONG = pytest.mark.long
-
 
 def in_8_bits_by_onnx_runtime(layer, x, folder):
     """What ONNX Runtime computes when its own quantiser has put the layer in 8 bits."""
@@ -93,7 +91,8 @@ def test_weights_that_an_optimiser_has_changed_are_rounded_anew_by_the_next_sear
     assert (found - before).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("family", [pytest.param("smart", marks=LONG), pytest.param("git", marks=LONG), "up_down"])
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["smart", "git", "up_down"])
 def test_a_graph_in_8_bits_says_what_a_captioner_that_was_trained_so_says(family):
     captioner = tiny_captioner(family)
     trained = sum(1 for layer in captioner.modules() if isinstance(layer, nn.Linear))

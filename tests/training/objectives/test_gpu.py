@@ -1,4 +1,4 @@
-"""The objectives on an NVIDIA GPU have the loss and gradient of the CPU, and nearly so in bf16."""
+"""Objectives and search on an NVIDIA GPU have the loss, gradient and beams of the CPU, and nearly so in bf16."""
 
 import copy
 
@@ -10,8 +10,10 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
 from training.data.captions import TokenizedCaptions
+from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.distributed import Processes, choose_device
 from training.models import FAMILIES
+from training.models.captioner import Visual
 from training.objectives import OBJECTIVES
 from training.objectives.objective import TrainingCaptions
 
@@ -66,6 +68,17 @@ def test_loss_and_gradient_are_those_of_the_cpu(name, family):
     assert found.loss.item() == pytest.approx(expected.loss.item(), abs=1e-4)
     assert found.reward == pytest.approx(expected.reward, abs=1e-5)
     assert_same(gradients(captioner), gradients(reference), 1e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_beams_are_those_of_the_cpu(family):
+    captioner, visual = tiny_captioner(family), tiny_visual(IMAGES, TOKENS, seed=1)
+    on_gpu = Visual(*(part if part is None else part.cuda() for part in visual))
+    with torch.inference_mode():
+        expected = beam_search(captioner, visual, SearchSettings(max_words=8))
+        found = beam_search(copy.deepcopy(captioner).cuda(), on_gpu, SearchSettings(max_words=8))
+    assert torch.equal(found.words[:, 0].cpu(), expected.words[:, 0])
+    torch.testing.assert_close(found.scores[:, 0].cpu(), expected.scores[:, 0], atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -108,7 +108,7 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path):
         load_backbone(tmp_path / "other.pth")
 
 
-@pytest.mark.parametrize("bits", [32, 8])
+@pytest.mark.parametrize("bits", [pytest.param(32, marks=pytest.mark.long), 8])
 def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path, bits):
     backbone = tiny_trained().backbone
     if bits == 8:
