@@ -40,7 +40,6 @@ def plain_beam_search(
     visual,
     beam_size,
     max_words,
-    forbidden=FORBIDDEN,
     guide=None,
     same=None,
     penalty=0.0,
@@ -59,14 +58,14 @@ def plain_beam_search(
             words = torch.tensor([[[Vocabulary.begin_id, *beam.words]]])
             with torch.no_grad():
                 logits = padded_logits(model, visual, words)[0, 0, -1].clone()
-            logits[list(forbidden)] = -torch.inf  # probabilities are normalised over the words that are allowed
+            logits[list(FORBIDDEN)] = -torch.inf  # probabilities are normalised over the words that are allowed
             scores = logits.log_softmax(-1).tolist()
             continued += [
                 _with_word(
                     beam, word, score, (guide or {}).get(word), (same or {}).get(word), penalty, word in continues
                 )
                 for word, score in enumerate(scores)
-                if word not in forbidden
+                if word not in FORBIDDEN
             ]
         beams = sorted(continued, key=lambda beam: -beam.score - beam.guidance)[:beam_size]
     return beams

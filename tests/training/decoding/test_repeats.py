@@ -42,7 +42,7 @@ def test_a_word_that_a_piece_continues_is_neither_guided_nor_a_repetition(seed, 
     visual = Visual(torch.randn(1, 6, 24, generator=torch.Generator().manual_seed(seed)) * 2)
     continuing = range(30, 60)
     same = {word: number for word, number in SAME.items() if word not in continuing}
-    guide = {word: (3.0, 1 + word % 2) for word in range(8, 20)} if guided else {}
+    guide = {word: (3.0 - 2 * (word % 3), 1 + word % 2) for word in range(8, 20)} if guided else {}
     ids, biases = torch.arange(60), word_biases([guide], 60)
     wanted = SearchSettings(
         beam_size, 8, repeat_penalty=penalty, stop="all", same_words=SAME_WORDS.where(ids < continuing.start, 0),
