@@ -102,7 +102,7 @@ def measure_load(
     hub = Hub()
     ages_ms: list[float] = []
     with ExitStack() as stack:
-        server = stack.enter_context(PageServer(hub, Access.of()))
+        server = stack.enter_context(PageServer(hub, Access()))
         crowd = stack.enter_context(closing(Crowd(server.port, load)))
         feed = stack.enter_context(
             SourceFeed(

@@ -6,11 +6,11 @@ from pathlib import Path
 import onnx
 
 from export.bundle import ExportError, check_destination, described_files, exporting_commit
-from export.check_images import CheckImages
 from export.manifest import describe_vision
 from export.options import ExportOptions
 from export.passes.float16 import write_float16
 from export.passes.int8 import quantise_products
+from export.source import CheckImages
 from export.storage import round_to_float16, store_as_float16
 from export.tensorrt import unsupported_by_tensorrt
 from export.verify import LARGEST_ERROR, compare_tokens

@@ -308,7 +308,7 @@ def _caption_with_checkpoint(
         facts["image_size"] = trained.backbone.spec.preprocessing.width
     captions = captioner.caption(images, references.read_image, data_folder())
     free = ModelCaptions(source, captions, facts={**facts, "repeat_penalty": trained.search.repeat_penalty})
-    models = [(captioner.name, free)]
+    models = [(captioner.experiment.name, free)]
     if constraints:
         sets = captioner.constraints(constraints, images, references.read_image)
         captions, satisfied = captioner.caption_constrained(
@@ -318,7 +318,7 @@ def _caption_with_checkpoint(
             "source": str(constraints), "minimum": minimum_constraints, "satisfied": satisfied,
             "given": sum(map(len, sets.values())),
         }  # fmt: skip
-        models.append((f"{captioner.name}, constrained", ModelCaptions(source, captions, facts=facts)))
+        models.append((f"{captioner.experiment.name}, constrained", ModelCaptions(source, captions, facts=facts)))
     return models
 
 

@@ -1,9 +1,8 @@
 """Make a feature store of photographs or of published features: ``python -m training.features``."""
 
 import sys
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import torch
 import typer
@@ -24,13 +23,8 @@ from training.data.feature_store import SHARD_IMAGES, StoreReport
 from training.errors import BackboneError, DataError
 from training.paths import data_folder
 
-
-class Format(str, Enum):
-    """Formats of published features."""
-
-    HDF5 = "hdf5"
-    TSV = "tsv"
-    NPZ = "npz"
+Format: TypeAlias = Literal["hdf5", "tsv", "npz"]
+"""Formats of published features."""
 
 
 def features(
@@ -71,7 +65,7 @@ def features(
         Path | None, typer.Option(metavar="ONNX", help="Pool the tokens inside the boxes of this detector.")
     ] = None,
     minimum_score: Annotated[float, typer.Option(help="Lowest score of a box of the detector.")] = 0.2,
-    ids: Annotated[Ids, typer.Option(help="How file names become image ids.")] = Ids.NAME,
+    ids: Annotated[Ids, typer.Option(help="How file names become image ids.")] = "name",
     engine: Annotated[str, typer.Option(help="Engine (auto: the fastest that works).")] = "auto",
     threads: ThreadsOption = None,
     save_every: Annotated[
@@ -102,7 +96,7 @@ def features(
         if max_regions is None:
             raise DataError("--from needs --max-regions: that of the experiment, 50 or 100 in the recipes; 0 keeps all")
         report = convert_features(
-            published.value, paths, output, width, max_regions, save_every, image_sizes=image_sizes or ()
+            published, paths, output, width, max_regions, save_every, image_sizes=image_sizes or ()
         )
     elif len(paths) > 1:
         raise DataError(f"give one folder of photographs, not {len(paths)} paths")

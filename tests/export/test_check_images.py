@@ -4,7 +4,7 @@ import cv2
 import pytest
 
 from export.bundle import ExportError
-from export.check_images import CheckImages
+from export.source import CheckImages
 from tests.export.command import export
 from tests.frames import blobs
 

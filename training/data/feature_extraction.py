@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -74,12 +73,8 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 """File names of photographs."""
 
 
-class Ids(str, Enum):
-    """Rules for image ids: the file name, the name without suffix, or the number at the end of that."""
-
-    NAME = "name"
-    STEM = "stem"
-    NUMBER = "number"
+Ids: TypeAlias = Literal["name", "stem", "number"]
+"""Rules for image ids: the file name, the name without suffix, or the number at the end of that."""
 
 
 class BackboneExtractor:
@@ -232,9 +227,9 @@ def find_photographs(folder: Path, ids: Ids) -> dict[str, Path]:
 
 
 def _image_id(path: Path, ids: Ids) -> str:
-    if ids == Ids.NAME:
+    if ids == "name":
         return path.name
-    if ids == Ids.STEM:
+    if ids == "stem":
         return path.stem
     if (number := re.search(r"\d+$", path.stem)) is None:
         raise DataError(f"{path}: its name does not end in a number; --ids chooses other image ids")

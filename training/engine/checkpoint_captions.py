@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch.utils._pytree import tree_map_only
 from tqdm import tqdm
 
+from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig
 from training.data.regions import RegionFeatures
 from training.data.visual_inputs import (
@@ -20,7 +21,6 @@ from training.data.visual_inputs import (
 )
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects
-from training.engine.experiment import parse_record
 from training.engine.joining import join_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
@@ -49,18 +49,14 @@ class DatasetCaptioner:
         self.path = paths[0]
         self.trained = models[str(self.path)] if len(paths) == 1 else join_captioners(models)
         try:
-            self.experiment: ExperimentConfig = parse_record(self.trained.record["experiment"], str(self.path))
+            experiment = self.trained.record["experiment"]
+            self.experiment = build_config(ExperimentConfig, experiment, str(self.path), ignore_unknown_keys=True)
         except (KeyError, ConfigError) as error:
             raise CheckpointError(f"{self.path} does not say how it was trained ({error})") from None
         self._device, self._batch = device, batch
         for network in (self.trained.captioner, self.trained.backbone):
             if network is not None:
                 network.to(device)
-
-    @property
-    def name(self) -> str:
-        """Name of the experiment."""
-        return self.experiment.name
 
     def frame(self, image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Bring a photograph, (H, W, 3) uint8 BGR, to the frames of the captioner's backbone, which must exist."""
@@ -157,7 +153,7 @@ class DatasetCaptioner:
             batches = open_batches(features, images, self.trained.captioner)
         elif read_image is None:
             raise DataError(f"{self.path} captions photographs; give the folder of the images with --images")
-        for start in tqdm(range(0, len(images), self._batch), desc=self.name, unit="batch"):
+        for start in tqdm(range(0, len(images), self._batch), desc=self.experiment.name, unit="batch"):
             names = images[start : start + self._batch]
             if self.trained.backbone is None:
                 visual = visual_of_features(batches.read(np.arange(start, start + len(names))))

@@ -57,17 +57,6 @@ def parse_experiment(raw: Any, where: str) -> ExperimentConfig:
     return config
 
 
-def parse_record(raw: Any, where: str) -> ExperimentConfig:
-    """Build the experiment in the record of a trained captioner, which an earlier version may have written.
-
-    Keys that are no longer known are ignored, and names are not checked.
-
-    Raises:
-        ConfigError: the record is not an experiment; the message begins with ``where``.
-    """
-    return build_config(ExperimentConfig, raw, where, ignore_unknown_keys=True)
-
-
 def _check_names(config: ExperimentConfig, where: str) -> None:
     _check_name(config.data.dataset, DATASETS, where, "data: dataset")
     _check_name(config.data.vocabulary, RULES, where, "data: vocabulary")

@@ -17,10 +17,8 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.bundle import write_manifest
 from smart_caption_ros.grounding.objects_guide import BIAS, OFF
 from training.errors import DataError
-from training.evaluation.metrics.bert_score import BertScore
 from training.evaluation.metrics.bootstrap import Bootstrap
-from training.evaluation.metrics.clip_score import ClipScore
-from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S
+from training.evaluation.metrics.learned import BERT_S, CLIP_S, PAC_S, BertScore, ClipScore
 from training.evaluation.metrics.metric import Metric, MetricError
 from training.evaluation.metrics.scoring import PTB_RULE, ChairData, Evaluation, score_models
 from training.evaluation.metrics.truth import TRUTH, truth

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from training.configs.schema import RecipeConfig
-from training.engine.experiment import load_experiment, load_run, parse_record
+from training.configs.parsing import build_config
+from training.configs.schema import ExperimentConfig, RecipeConfig
+from training.engine.experiment import load_experiment, load_run
 from training.engine.recipe import Recipe
 from training.errors import ConfigError
 
@@ -138,7 +139,8 @@ def test_keys_that_are_gone_are_ignored_in_a_record_of_an_earlier_version():
     gone = {"fresh_captioner": True, "cached_views": 2, "objective": "language"}
     phases = [{"name": "p", "epochs": 1, "learning_rate": 0.1, **gone}]
     data = {"text": "captions.json", "max_words": 9}
-    config = parse_record({**GOOD, "task": "captioning", "phases": phases, "data": data}, "record")
+    record = {**GOOD, "task": "captioning", "phases": phases, "data": data}
+    config = build_config(ExperimentConfig, record, "record", ignore_unknown_keys=True)
     assert (config.phases[0].name, config.data.max_words) == ("p", 9)
 
 

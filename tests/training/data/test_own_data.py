@@ -9,7 +9,7 @@ import pytest
 from training.configs.schema import DataConfig
 from training.data.checking import check_data, unusable_pictures
 from training.data.datasets import open_dataset, provenance
-from training.data.feature_extraction import Ids, find_photographs
+from training.data.feature_extraction import find_photographs
 from training.data.own_data import OwnDataset
 from training.errors import DataError
 
@@ -250,4 +250,4 @@ def test_copies_in_hidden_folders_are_no_data(pictures):
     (hidden / "0-checkpoint.txt").write_text("a copy")
     (hidden / "metadata.csv").write_text("file_name,text\n0-checkpoint.png,a copy\n")
     assert whole(opened(pictures.parent, "folder", folder="own")) == CAPTIONS
-    assert find_photographs(pictures, Ids.NAME).keys() == CAPTIONS.keys()
+    assert find_photographs(pictures, "name").keys() == CAPTIONS.keys()

@@ -7,9 +7,7 @@ import pytest
 import torch
 
 from training.evaluation.comparison import Comparison, ModelCaptions
-from training.evaluation.metrics.bert_score import BertScore
-from training.evaluation.metrics.clip_score import ClipScore
-from training.evaluation.metrics.learned import load_network
+from training.evaluation.metrics.learned import BertScore, ClipScore, load_network
 from training.evaluation.metrics.metric import MetricError
 from training.evaluation.references import References
 
