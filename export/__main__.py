@@ -8,8 +8,7 @@ import typer
 
 from export.bundle import ExportError
 from export.options import ExportOptions, Precision, Storage
-from export.pipeline import export_bundle
-from export.vision_bundle import export_vision_bundle
+from export.pipeline import export_bundle, export_vision_bundle
 from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.captioning.bundle import VisionBundle
 from training.command_line import run_command

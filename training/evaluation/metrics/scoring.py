@@ -11,16 +11,12 @@ from numpy.typing import NDArray
 from training.data.tokenizer import RULES, tokenize
 from training.errors import DataError
 from training.evaluation.metrics.chair import Synonyms, chair
-from training.evaluation.metrics.cider_btw import cider_btw
-from training.evaluation.metrics.cider_d import TextCiderD
+from training.evaluation.metrics.cider_d import TextCiderD, cider_btw
 from training.evaluation.metrics.coco import coco_metrics
 from training.evaluation.metrics.diversity import Diversity
-from training.evaluation.metrics.meteor import meteor
+from training.evaluation.metrics.java import PTB, meteor, ptb_tokenize, spice
 from training.evaluation.metrics.metric import Captions, Metric, MetricError, References
-from training.evaluation.metrics.ptb import NAME as PTB
-from training.evaluation.metrics.ptb import ptb_tokenize
 from training.evaluation.metrics.retrieval import retrieval
-from training.evaluation.metrics.spice import spice
 
 PTB_RULE = "ptb"
 TOKENISERS = {PTB_RULE: "", "words": "spacy", "unicode": "unicode"}

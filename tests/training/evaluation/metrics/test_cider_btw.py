@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pycocoevalcap.cider.cider import Cider
 
 from tests.training.evaluation.metrics.corpora import corpora, split
-from training.evaluation.metrics.cider_btw import cider_btw
+from training.evaluation.metrics.cider_d import cider_btw
 
 
 def toolkit_cider(caption, references):

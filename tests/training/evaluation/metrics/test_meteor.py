@@ -7,8 +7,8 @@ import pytest
 from pycocoevalcap.meteor.meteor import Meteor
 
 from tests.training.evaluation.metrics.needs_java import fake_java, needs_java
-from training.evaluation.metrics import meteor as module
-from training.evaluation.metrics.meteor import meteor
+from training.evaluation.metrics import java as module
+from training.evaluation.metrics.java import meteor
 from training.evaluation.metrics.metric import MetricError
 
 REFERENCES = {

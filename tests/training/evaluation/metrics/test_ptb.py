@@ -4,8 +4,8 @@ import pytest
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
 from tests.training.evaluation.metrics.needs_java import fake_java, needs_java
+from training.evaluation.metrics.java import ptb_tokenize
 from training.evaluation.metrics.metric import MetricError
-from training.evaluation.metrics.ptb import ptb_tokenize
 
 CAPTIONS = [
     "A man, riding a wave on top of a surfboard.",

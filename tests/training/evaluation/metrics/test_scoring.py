@@ -7,7 +7,7 @@ import pytest
 
 from tests.training.evaluation.metrics.needs_java import needs_java
 from training.data.coco import read_captions, read_results
-from training.evaluation.metrics.ptb import NAME
+from training.evaluation.metrics.java import PTB
 from training.evaluation.metrics.scoring import score_models
 
 
@@ -45,7 +45,7 @@ def test_1000_candidates_have_the_toolkits_known_scores(evaluations):
         "bleu_1": 0.5794, "bleu_2": 0.4044, "bleu_3": 0.2785, "bleu_4": 0.1908, "meteor": 0.1953, "rouge_l": 0.3963,
         "cider": 0.5998, "cider_d": 0.5998,
     }  # fmt: skip
-    assert evaluation.tokeniser == NAME
+    assert evaluation.tokeniser == PTB
     found = values(evaluation, "fakecap")
     assert {name: round(found[name], 4) for name in expected} == expected
 

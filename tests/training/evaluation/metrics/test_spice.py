@@ -3,9 +3,9 @@
 import pytest
 
 from tests.training.evaluation.metrics.needs_java import fake_java
-from training.evaluation.metrics import spice as module
+from training.evaluation.metrics import java as module
+from training.evaluation.metrics.java import MODELS, missing_models, spice
 from training.evaluation.metrics.metric import MetricError
-from training.evaluation.metrics.spice import MODELS, missing_models, spice
 
 REFERENCES = {"a": ["a dog runs"], "b": ["a cat"]}
 # Answers with f = 0.25 for the first question and 0.75, 0.5, 1.0 for those after it, as SPICE writes it.
