@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from export import graphs, source, vision_bundle
+from export import graphs, pipeline, source
 from export.__main__ import main
 from export.trace import trace_captioner
 from export.vision import export_vision
@@ -51,6 +51,6 @@ def export(*arguments):
         patch.setenv("SMART_CAPTION_DATA", "/nowhere")
         patch.setattr(graphs, "trace_captioner", TRACE)
         patch.setattr(source, "export_vision", VISION)
-        patch.setattr(vision_bundle, "export_vision", VISION)
+        patch.setattr(pipeline, "export_vision", VISION)
         status = main()
     return Done(status, out.getvalue(), err.getvalue())

@@ -8,20 +8,16 @@ T words a sequence, V vocabulary size, S words that were decoded before, over al
 prefix tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.checks import check_at_least_1
-
-if TYPE_CHECKING:
-    import numpy as np
 
 PADDING_ID = Vocabulary.padding_id
 """Id of the padding word, the same in every vocabulary."""
@@ -68,7 +64,7 @@ class Slots(NamedTuple):
     buffer: SlotBuffer | None = None
     """The memory that ``values`` is a view of; None where slots have not been appended in place."""
 
-    def append(self, new: Tensor, axis: int) -> Slots:
+    def append(self, new: Tensor, axis: int) -> "Slots":
         """Append slots.
 
         Without gradients they are written into memory with spare room, so that earlier slots are not copied at every
