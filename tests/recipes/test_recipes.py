@@ -12,4 +12,4 @@ from training.paths import CHECKOUT
 def test_training_accepts_the_recipe_of_a_bundle(tmp_path, name):
     config = load_experiment(CHECKOUT / "recipes" / f"{name}.yaml")
     assert isinstance(config, RecipeConfig)
-    assert Recipe(config, tmp_path, name).runs[-1].name == "rewarded-2"
+    assert Recipe(config, tmp_path, name).runs[-1].config.name == "rewarded-2"

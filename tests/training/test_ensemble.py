@@ -51,7 +51,7 @@ def test_an_ensemble_of_any_families_has_the_mean_of_their_probabilities(paths, 
     assert [member["family"] for member in joined.record["members"]] == list(FAMILIES)
     assert "dev" not in joined.record
     together = DatasetCaptioner(*paths)
-    assert together.name == "ensemble of 3: smart, m2, up_down"
+    assert together.trained.record["name"] == "ensemble of 3: smart, m2, up_down"
     with torch.inference_mode():
         again = padded_logits(together.trained.captioner, visual, words).softmax(-1)
     assert torch.equal(again, found)
