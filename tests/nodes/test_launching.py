@@ -15,13 +15,6 @@ CONFIG = ROOT / "config"
 DEFAULTS = {name: default for name, (default, _) in launching.CAPTION_ARGUMENTS.items()}
 
 
-def test_the_documentation_lists_every_argument_with_its_default():
-    page = (ROOT / "docs" / "nodes.md").read_text(encoding="utf-8")
-    table = page.split("| argument | default | meaning |")[1].split("\n\n")[0]
-    documented = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", table, flags=re.MULTILINE))
-    assert documented == {name: f"`{default}`" if default else "(empty)" for name, default in DEFAULTS.items()}
-
-
 def test_the_launch_files_have_few_arguments():
     files = [path for path in (ROOT / "launch").glob("*.launch.py") if path.name != "caption.launch.py"]
     declared = [
