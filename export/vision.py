@@ -48,12 +48,22 @@ class _Vision(nn.Module):
         return tokens, found.boxes_xyxy, found.class_scores
 
 
+_attention = functional.scaled_dot_product_attention
+
+
 def _fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: None = None, *, scale: float | None = None, **_: Any
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    **options: Any,
 ) -> Tensor:
-    """Compute ``scaled_dot_product_attention`` of (B, H, N, d_h) without a mask by one operator of ONNX Runtime, which
-    never holds all scores."""
-    assert attn_mask is None
+    """Compute ``scaled_dot_product_attention`` of (B, H, N, d_h) by one operator of ONNX Runtime, which never holds all
+    scores. With a mask, as some networks of transformers make one while they are traced, it stays as it is."""
+    if attn_mask is not None:
+        return _attention(query, key, value, attn_mask, scale=scale, **options)
     heads, width = query.shape[1], query.shape[3]
     inputs = [x.transpose(1, 2).flatten(2) for x in (query, key, value)]
     attributes = {"num_heads": heads, "scale": width**-0.5 if scale is None else scale}
