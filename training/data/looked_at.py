@@ -43,7 +43,6 @@ TERMS = {
     "pets_home": ("Asirra", NONE_STATED),
     "phone_objects": ("a public repository", NONE_STATED),
     "imagenet_samples": ("ImageNet", "non-commercial research"),
-    "scene15_gray": ("15 scenes", "research"),
     "elevator_panels": ("a public repository", NONE_STATED),
     "multi_floor": ("a public repository", NONE_STATED),
     "shop_products": ("a public repository", NONE_STATED),
@@ -57,7 +56,7 @@ TERMS = {
     "stretch_docs": ("documentation of a robot", "Apache-2.0"),
     "robot_docs_1": ("documentation of robots", "as each repository states"),
 }
-"""Origin and terms of the pictures by source; only sources that have training pictures."""
+"""Origin and terms of the pictures by source, of those that are trained on: no black and white ones, no dev places."""
 
 
 @dataclass(frozen=True)

@@ -75,3 +75,4 @@ def test_no_kept_room_and_no_dev_photograph_is_trained_on(data_dir):
         not {f"coco_photographs/{name}" for name in CocoPhotographs(data_dir / "coco_photographs").split("dev")} & train
     )
     assert len(train) > 8000
+    assert {dataset.photographs[image].source for image in train} == set(looked_at.TERMS)
