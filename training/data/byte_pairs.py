@@ -3,13 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from smart_caption_ros.captioning.vocabulary import SPECIAL, UNKNOWN, Vocabulary
-from training.data.captions import TokenizedCaptions
+from training.data.captions import Captions, count_words
 from training.errors import DataError
 
 CONTINUATION = "##"
@@ -76,25 +73,11 @@ class BytePairs:
             model = tokenizers.models.BPE(merges=[(left, right) for left, right in self.merges], **options)
         return [[pieces[piece.id] for piece in model.tokenize(word)] for word in words]
 
-    def split(self, captions: TokenizedCaptions) -> TokenizedCaptions:
+    def split(self, captions: Captions) -> Captions:
         """Replace the words of captions by their pieces."""
-        pieces = self.pieces(captions.words)
-        names = list(dict.fromkeys(chain.from_iterable(pieces)))
-        places = {name: place for place, name in enumerate(names)}
-        of_words = np.array([places[piece] for piece in chain.from_iterable(pieces)], np.int64)
-        lengths = np.array([len(word_pieces) for word_pieces in pieces], np.int64)
-        starts = np.cumsum(lengths) - lengths
-        ids = np.asarray(captions.ids)
-        counts = lengths[ids]
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
-        return TokenizedCaptions(
-            names,
-            of_words[np.repeat(starts[ids], counts) + within],
-            ends[captions.caption_starts],
-            captions.image_starts,
-            captions.images,
-        )
+        words = list(count_words(captions))
+        pieces = dict(zip(words, self.pieces(words), strict=True))
+        return [[[piece for word in caption for piece in pieces[word]] for caption in group] for group in captions]
 
 
 def _tokenizers() -> Any:

@@ -77,18 +77,6 @@ def prefix_trees(captions: NDArray[np.int64], weights: NDArray[np.floating] | No
     return CaptionTrees(tree, _next_words(flat_nodes, captions[..., 1:], real, weights))
 
 
-def count_prefixes(captions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the different prefixes of each image, the nodes of its tree.
-    ``captions``: (B, G, T + 1), as :func:`prefix_trees` takes them.
-
-    Returns:
-        (B,)
-    """
-    real = captions[..., 1:] != PADDING_ID
-    words = np.where(real, captions[..., :-1], PADDING_ID)
-    return np.count_nonzero(_number_prefixes(words, real)[1], axis=(1, 2))
-
-
 def _number_prefixes(words: NDArray[np.int64], real: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Number the different prefixes of each image.
 

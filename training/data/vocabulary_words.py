@@ -6,7 +6,6 @@ captions.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -31,17 +30,11 @@ def words_of_detector() -> frozenset[str]:
     return frozenset(word for name in DETECTION_CLASSES for word in words[name].split())
 
 
-class VocabularyVectors(NamedTuple):
-    """Vectors of the V words of a vocabulary."""
+def read_vectors(path: Path, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Read the vectors of V words; the first of equal words in the file counts.
 
-    vectors: Tensor
-    """(V, width) float32; zeros where the file has no vector."""
-    known: Tensor
-    """(V,) bool, True where the file has a vector."""
-
-
-def read_vectors(path: Path, words: Sequence[str]) -> VocabularyVectors:
-    """Read the vectors of words; the first of equal words in the file counts.
+    Returns:
+        (V, width) float32, zeros where the file has no vector; and (V,) bool, where it has one.
 
     Raises:
         DataError: the file is missing or malformed, or has none of the words.
@@ -62,4 +55,4 @@ def read_vectors(path: Path, words: Sequence[str]) -> VocabularyVectors:
         vectors[place] = vector
     known = torch.zeros(len(words), dtype=torch.bool)
     known[list(known_vectors)] = True
-    return VocabularyVectors(torch.from_numpy(vectors), known)
+    return torch.from_numpy(vectors), known

@@ -7,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +14,7 @@ from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
-from training.data.captions import TokenizedCaptions, tokenize_captions
+from training.data.captions import Captions, count_words, tokenize_captions
 from training.data.datasets import TRAINED_ON, merge_provenance, open_dataset, provenance
 from training.data.mixture import caption_weights
 from training.data.tokenizer import RULES, build_vocabulary, script_of
@@ -68,12 +67,13 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     for split, left in images.items():
         if not left:
             raise DataError(f"data: no picture of the {split} split can be used")
-    # The captions of each image once: an image of a mixture may be repeated.
-    places = {image: place for place, image in enumerate(dict.fromkeys(chain.from_iterable(images.values())))}
-    words = tokenize_captions((dataset.captions[image] for image in places), config.data.rule)
-    _check_words(words, dataset.captions, list(places))
+    words = {
+        image: tokenize_captions(dataset.captions[image], config.data.rule)
+        for image in dict.fromkeys(chain.from_iterable(images.values()))  # an image of a mixture may be repeated
+    }
+    _check_words(words, dataset.captions)
     initial = load_trained(CHECKOUT / config.start_from) if config.start_from else None
-    train_words = words.select([places[image] for image in images["train"]])
+    train_words: Captions = [words[image] for image in images["train"]]
     try:
         search = config.search(None if initial is None else initial.search)
     except ValueError as error:
@@ -105,7 +105,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
         record[MERGES] = pairs.merges
     if config.word_vectors:
         record["word_vectors"] = _set_word_vectors(captioner, vocabulary, data / config.word_vectors)
-    if pairs is None and (untrained := untrained_words(vocabulary, train_words.word_counts())):
+    if pairs is None and (untrained := untrained_words(vocabulary, count_words(train_words))):
         trained_before = (
             () if initial is None else set(initial.vocabulary.words) - set(initial.record.get(UNTRAINED, []))
         )
@@ -113,37 +113,35 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     trained = TrainedCaptioner(config.family, captioner, inputs.backbone, vocabulary, record, search)
     if initial is not None:
         _start_from(initial, trained, config.start_from)
-    references = {image: [" ".join(caption) for caption in words[places[image]]] for image in images["dev"]}
-    facts = _facts(images, words.select([places[image] for image in dict.fromkeys(images["train"])]), vocabulary)
+    references = {image: [" ".join(caption) for caption in words[image]] for image in images["dev"]}
+    facts = _facts(images, words, vocabulary)
     sources = {image: dataset.source_of(image) for image in images["train"]}
     return TaskSetup(images, references, sources, captions, inputs, trained, facts)
 
 
-def _check_words(words: TokenizedCaptions, written: Mapping[str, Sequence[str]], images: Sequence[str]) -> None:
+def _check_words(words: Mapping[str, list[list[str]]], written: Mapping[str, Sequence[str]]) -> None:
     """Check that every caption has a word."""
-    empty = np.flatnonzero(np.diff(words.caption_starts) == 0)
-    if len(empty):
-        place = int(np.searchsorted(words.image_starts, empty[0], side="right")) - 1
-        text = written[images[place]][empty[0] - words.image_starts[place]]
+    empty = [(image, place) for image, own in words.items() for place, caption in enumerate(own) if not caption]
+    if empty:
+        image, place = empty[0]
         raise DataError(
-            f"{len(empty)} captions have no letter or digit, for example {text!r} of image {images[place]}; correct or "
-            "remove them"
+            f"{len(empty)} captions have no letter or digit, for example {written[image][place]!r} of image {image}; "
+            "correct or remove them"
         )
 
 
-def _facts(images: Mapping[str, Sequence[str]], words: TokenizedCaptions, vocabulary: Vocabulary) -> str:
-    """Describe the data: pictures, training captions (``words``), and the vocabulary."""
-    counts = words.word_counts()
+def _facts(images: Mapping[str, Sequence[str]], words: Mapping[str, list[list[str]]], vocabulary: Vocabulary) -> str:
+    """Describe the data: pictures, the captions of each (``words``), and the vocabulary."""
+    counts = count_words([words[image] for image in dict.fromkeys(images["train"])])
     known = set(vocabulary.words)
-    total = sum(counts.values())
-    lengths = np.diff(words.caption_starts)
+    longest = max(map(len, chain.from_iterable(words.values())))
     sentence = (
         f"data: {len(set(images['train']))} training and {len(images['dev'])} dev pictures; vocabulary of "
-        f"{len(vocabulary)} {'pieces' if vocabulary.continuation else 'words'}; longest caption {lengths.max()} words"
+        f"{len(vocabulary)} {'pieces' if vocabulary.continuation else 'words'}; longest caption {longest} words"
     )
     if not vocabulary.continuation:
         unknown = sum(count for word, count in counts.items() if word not in known)
-        sentence += f"; {100 * unknown / total:.1f} % of the words of the training captions are unknown"
+        sentence += f"; {100 * unknown / counts.total():.1f} % of the words of the training captions are unknown"
     scripts = Counter(script for word in counts if (script := script_of(word)) != "latin")
     if scripts:
         named = ", ".join(f"{count} {script}" for script, count in scripts.most_common())
@@ -166,7 +164,7 @@ def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig, search: 
 
 
 def _vocabulary(
-    config: DataConfig, captions: TokenizedCaptions, initial: TrainedCaptioner | None
+    config: DataConfig, captions: Captions, initial: TrainedCaptioner | None
 ) -> tuple[Vocabulary, BytePairs | None]:
     """Return the vocabulary, and how words become pieces, if so.
 
@@ -177,11 +175,11 @@ def _vocabulary(
         pieces = bool(initial.vocabulary.continuation)
         return initial.vocabulary, BytePairs(initial.vocabulary, initial.record.get(MERGES)) if pieces else None
     if config.tokenizer == "bpe":
-        pairs = BytePairs.learn(captions.word_counts(), config.vocabulary_size)
+        pairs = BytePairs.learn(count_words(captions), config.vocabulary_size)
         return pairs.vocabulary, pairs
     minimum_count = config.minimum_count or RULES[config.rule].minimum_count
     required = words_of_detector() if config.required_words == DETECTOR else ()
-    vocabulary = build_vocabulary(captions.word_counts(), minimum_count, required)
+    vocabulary = build_vocabulary(count_words(captions), minimum_count, required)
     if initial is None:
         return vocabulary, None
     if initial.vocabulary.continuation:
@@ -213,15 +211,15 @@ def _set_word_vectors(captioner: Captioner, vocabulary: Vocabulary, path: Path) 
     """Give the captioner the vectors of a file, and say which words have none."""
     if vocabulary.continuation:
         raise ConfigError("word_vectors: pieces of words have no vectors; set data: tokenizer to words")
-    found = read_vectors(path, vocabulary.words)
-    width = found.vectors.shape[1]
+    vectors, known = read_vectors(path, vocabulary.words)
+    width = vectors.shape[1]
     if captioner.word_vector_width != width:
         raise ConfigError(
             f"word_vectors: {path} has vectors of width {width}; set word_vector_width of a model that takes them "
             f"(family m2) to it, not {captioner.word_vector_width}"
         )
-    captioner.set_word_vectors(found.vectors, found.known)
-    learnt = [word for word, known in zip(vocabulary.words, found.known.tolist(), strict=True) if not known]
+    captioner.set_word_vectors(vectors, known)
+    learnt = [word for word, has_vector in zip(vocabulary.words, known.tolist(), strict=True) if not has_vector]
     return {"file": path.name, "words": len(vocabulary), "learnt": learnt}
 
 

@@ -62,11 +62,11 @@ class GradientStep:
         Raises:
             DataError: an image cannot be read.
         """
-        weights = self._task.loss_weights(images)
+        weights = self._task.objective.weights(images)
         rank, count = self._processes.rank, self._processes.count
         parts = []
-        for own in divide_batch(images, self._task.costs(images), self._phase.accumulate, rank, count):
-            weight = float(self._task.loss_weights(own).sum() / weights.sum())
+        for own in divide_batch(images, self._task.objective.costs(images), self._phase.accumulate, rank, count):
+            weight = float(self._task.objective.weights(own).sum() / weights.sum())
             # Every process must take part in summing the gradients: one without images computes a loss of weight 0.
             own = own if len(own) else images[:1]
             parts.append(MicroBatch(own, self._processes.pin(self._task.read(own)), weight))

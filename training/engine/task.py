@@ -48,7 +48,8 @@ class CaptionTask:
 
     Images are indices in the training split; in a phase with ``pairs``, indices of its captions.
 
-    :meth:`begin_phase` sets the phase that the methods after it belong to.
+    :meth:`begin_phase` sets the phase that the methods after it belong to. Methods that read images raise
+    :class:`DataError` for one that cannot be read.
     """
 
     def __init__(
@@ -80,26 +81,19 @@ class CaptionTask:
             )
         self._dev = DevEvaluation(setup.images["dev"], setup.references, config.evaluation, config.seed, processes)
         self._phase = config.phases[0]
-        self._objective: Objective
+        self.objective: Objective
+        """Loss of the phase."""
         self._image_of: np.ndarray
-
-    @property
-    def max_loss(self) -> float:
-        """Largest absolute value of a loss that does not count as exploded."""
-        return self._objective.max_loss
 
     @property
     def pairs(self) -> int:
         """Number of pairs of a training image and one of its captions."""
-        return self.captions.words.captions
+        return sum(map(len, self.captions.words))
 
     def prepare(self) -> None:
         """Move the modules to the device, compile them if the experiment says so, and compute what all phases share.
 
         Called in the first process before the others, with the first weights of the run.
-
-        Raises:
-            DataError: an image cannot be read.
         """
         captioner, backbone = self.trained.captioner, self.trained.backbone
         captioner.to(self._processes.device)
@@ -127,21 +121,18 @@ class CaptionTask:
         return modules
 
     def begin_phase(self, phase: int) -> None:
-        """Prepare for the batches of a phase; the modules already have its first weights.
-
-        Raises:
-            DataError: an image cannot be read.
-        """
+        """Prepare for the batches of a phase; the modules already have its first weights."""
         self._phase = self.config.phases[phase]
         set_eight_bits(self.trained.captioner, self._phase.eight_bits)
         self.inputs.begin_phase(self._phase, self._processes.precision)
         captions = self.captions
         self._image_of = np.arange(len(captions.words))
         if self._phase.pairs:
-            words, self._image_of = captions.words.by_caption()
+            self._image_of = np.repeat(self._image_of, [len(own) for own in captions.words])
+            words = [[caption] for own in captions.words for caption in own]
             weights = None if captions.weights is None else captions.weights[self._image_of]
             captions = replace(captions, words=words, weights=weights)
-        self._objective = OBJECTIVES[self._phase.objective](captions, self._phase)
+        self.objective = OBJECTIVES[self._phase.objective](captions, self._phase)
 
     def begin_epoch(self, epoch: int, random: np.random.Generator) -> np.ndarray:
         """Begin an epoch, from its first batch or from a later one after a resume.
@@ -152,37 +143,22 @@ class CaptionTask:
         """
         self.trained.captioner.train()
         count = len(self._image_of)
-        costs = np.zeros(count) if self._phase.pairs else self.costs(np.arange(count))
+        costs = np.zeros(count) if self._phase.pairs else self.objective.costs(np.arange(count))
         order = shuffle(costs, self._phase.images_per_batch, random)
         self.inputs.begin_epoch(epoch)
         return order
 
-    def loss_weights(self, images: np.ndarray) -> np.ndarray:
-        """Return the number of terms of each image in the mean that the loss is: its words, or 1; (B,).
-
-        The gradient of a batch is the mean of those of its parts, weighted by the sums of these numbers.
-        """
-        return self._objective.weights(images)
-
-    def costs(self, images: np.ndarray) -> np.ndarray:
-        """Estimate the work of a step for each image, in any unit, to divide a batch evenly among processes; (B,)."""
-        return self._objective.costs(images)
-
     def read(self, images: np.ndarray) -> TaskBatch:
-        """Read the inputs of a loss on the CPU; called in other threads.
-
-        Raises:
-            DataError: an image cannot be read.
-        """
+        """Read the inputs of a loss on the CPU; called in other threads."""
         visual = self.inputs.training_batch(self._image_of[images])
-        return TaskBatch(visual, self._objective.targets(images))
+        return TaskBatch(visual, self.objective.targets(images))
 
     def loss(self, inputs: TaskBatch, images: np.ndarray) -> BatchLoss:
         """Compute the loss of images, in the precision of the run.
         ``inputs``: from :meth:`read`, on the device.
         """
         visual = drop_patches(self.inputs.visual(inputs.visual), self._phase.patch_dropout)
-        return self._objective(self.trained.captioner, visual, images, inputs.targets)
+        return self.objective(self.trained.captioner, visual, images, inputs.targets)
 
     def on_epoch(self, context: HookContext) -> None:
         """Run the hooks before the first step of an epoch; not called when an epoch is resumed after that step."""
@@ -192,23 +168,15 @@ class CaptionTask:
     def on_step(self, context: HookContext) -> None:
         """Run the hooks before a step."""
         self.trained.captioner.on_step(context)
-        self._objective.on_step(context)
+        self.objective.on_step(context)
         self._synchronise_buffers()
 
     def _synchronise_buffers(self) -> None:
         self._processes.broadcast_tensors(synchronised_buffers(self.trained.captioner).values())
 
     def changing_buffers(self) -> dict[str, Tensor]:
-        """Return the buffers that hooks or the loss may change, by their names in :meth:`tensors`."""
+        """Return the buffers that hooks or the loss may change, by their names in a checkpoint."""
         return with_prefix("captioner", declared_buffers(self.trained.captioner))
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the weights, for a checkpoint."""
-        return self.trained.tensors()
-
-    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Load the weights of :meth:`tensors`; other names are ignored."""
-        self.trained.load_tensors(dict(tensors))
 
     def save(self, path: Path, epoch: Mapping[str, Any]) -> None:
         """Write the trained captioner.
@@ -220,9 +188,6 @@ class CaptionTask:
     def evaluate(self, epochs_left: int) -> DevScores:
         """Score the dev split, or its subset, with the beam size of the robot; equal in every process.
         ``epochs_left``: number of epochs of the phase after this one; with 0 the whole split is scored.
-
-        Raises:
-            DataError: an image cannot be read.
         """
         self.inputs.flush()
         self.trained.captioner.eval()

@@ -149,7 +149,7 @@ class Trainer:
         path = self.folder / name
         found = self.processes.from_first(lambda: load_of_run(path) if path.exists() else None)
         if found is not None:
-            self.task.load_tensors(found[0])
+            self.task.trained.load_tensors(found[0])
         return found
 
     def _run_phase(self, tensors: dict[str, Tensor]) -> None:
@@ -196,7 +196,7 @@ class Trainer:
         place = (progress.phase, progress.epoch)
         order = self.task.begin_epoch(progress.epoch, self._random(*place))
         steps = range(progress.step, self.plan.steps[progress.phase])
-        results = ResultReader(self.processes, self.task.max_loss, overflows=step.scaler.is_enabled())
+        results = ResultReader(self.processes, self.task.objective.max_loss, overflows=step.scaler.is_enabled())
         self._time_of_count = self._time_of_log = time.monotonic()
         if self._report:
             self._report.begin_epoch()
@@ -329,7 +329,7 @@ class Trainer:
         if self._report is None:
             return
         self._count_time()
-        tensors = self.task.tensors()
+        tensors = self.task.trained.tensors()
         tensors.update({name: value for name, value in (buffers or {}).items() if name in tensors})
         if optimizer is not None:
             tensors.update(with_prefix("optimizer", optimizer_tensors(optimizer)))

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from training.configs.schema import PhaseConfig
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import Objective, TrainingCaptions
-from training.objectives.rewards import make_rewards
 from training.objectives.self_critical import SelfCritical
 
 OBJECTIVES: dict[str, Callable[[TrainingCaptions, PhaseConfig], Objective]] = {
     "cross_entropy": CrossEntropy,
-    "self_critical": lambda captions, phase: SelfCritical(captions, phase, make_rewards(captions, phase)),
+    "self_critical": SelfCritical,
 }
 
 __all__ = ["OBJECTIVES"]

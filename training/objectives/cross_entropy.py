@@ -6,15 +6,12 @@ import numpy as np
 from torch import Tensor
 
 from training.configs.schema import PhaseConfig
-from training.data.captions import EncodedCaptions
-from training.data.prefix_trees import CaptionTrees, NextWords, count_prefixes, prefix_trees
-from training.models.captioner import PADDING_ID, Captioner, HookContext, Visual
+from training.data.captions import caption_ids, pad_captions
+from training.data.prefix_trees import CaptionTrees, NextWords, prefix_trees
+from training.models.captioner import Captioner, HookContext, Visual
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
 from training.objectives.presence import PresenceLoss
 from training.objectives.scheduled_sampling import decode_with_samples, next_words_of_captions, sampling_probability
-
-_COUNTED_AT_A_TIME = 500
-"""Images whose prefixes are compared at a time: bounds the memory."""
 
 
 def cross_entropy(logits: Tensor, next_words: NextWords, label_smoothing: float = 0.0) -> Tensor:
@@ -49,24 +46,26 @@ class CrossEntropy:
         """Probability that an input word is replaced by a sample in this step."""
         self._presence_weight = phase.presence_weight
         self._presence: PresenceLoss | None = None
-        self._things = captions.things
-        self._captions = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
-        count = len(self._captions)
+        self._captions = captions
+        count = len(captions.words)
         self._weights = np.ones(count) if captions.weights is None else captions.weights.astype(float)
         self._words, self._prefixes = np.empty(count), np.empty(count, np.int32)
         """(images,) target words and prefixes of each image; the begin token is not a target."""
-        for start in range(0, count, _COUNTED_AT_A_TIME):
-            chunk = slice(start, start + _COUNTED_AT_A_TIME)
-            read = self._captions.read(np.arange(count)[chunk])
-            self._words[chunk] = np.count_nonzero(read[..., 1:] != PADDING_ID, axis=(1, 2))
-            self._prefixes[chunk] = count_prefixes(read)
+        for image in range(count):
+            ids = self._ids(image)
+            self._words[image] = sum(len(caption) - 1 for caption in ids)
+            self._prefixes[image] = len({tuple(own[:place]) for own in ids for place in range(1, len(own))})
         self.max_loss = MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
+
+    def _ids(self, image: int) -> list[list[int]]:
+        captions = self._captions
+        return caption_ids(captions.words[image], captions.vocabulary, captions.max_caption_words)
 
     def on_step(self, context: HookContext) -> None:
         self._sampled_share = sampling_probability(self._sampling, context.epoch)
 
     def targets(self, images: np.ndarray) -> CaptionTrees:
-        captions = self._captions.read(images)
+        captions = pad_captions([self._ids(image) for image in images])
         return prefix_trees(captions, np.repeat(self._weights[images, None], captions.shape[1], axis=1))
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: CaptionTrees) -> BatchLoss:
@@ -82,10 +81,10 @@ class CrossEntropy:
 
     def _presence_loss(self, captioner: Captioner, visual: Visual, images: np.ndarray) -> Tensor | None:
         """Compute the presence loss, None in a phase or for data without one."""
-        if not (self._presence_weight and self._things and captioner.thing_count):
+        if not (self._presence_weight and self._captions.things and captioner.thing_count):
             return None
         if self._presence is None:
-            self._presence = PresenceLoss(self._things, captioner.thing_count)
+            self._presence = PresenceLoss(self._captions.things, captioner.thing_count)
         return self._presence(captioner.thing_logits(visual), images)
 
     def weights(self, images: np.ndarray) -> np.ndarray:

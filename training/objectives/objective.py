@@ -12,7 +12,7 @@ from torch import Tensor
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
-from training.data.captions import TokenizedCaptions
+from training.data.captions import Captions
 from training.models.captioner import Captioner, HookContext, Visual
 
 MAX_LOSS_FACTOR = 5.0
@@ -23,8 +23,7 @@ MAX_LOSS_FACTOR = 5.0
 class TrainingCaptions:
     """The human captions of the training split."""
 
-    words: TokenizedCaptions
-    """For each image its captions."""
+    words: Captions
     vocabulary: Vocabulary
     max_words: int
     """Longest caption that beam search makes, in words, end token included."""

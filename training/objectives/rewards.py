@@ -4,7 +4,8 @@ CIDErBtw (Wang, Xu, Wang, Chan, ECCV 2020) of a caption is its mean CIDEr-D agai
 caption that would fit them as well has a high one.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +17,14 @@ from training.evaluation.metrics.cider_d import MAX_SCORE, CiderD
 from training.objectives.objective import TrainingCaptions
 
 
-class Reward(Protocol):
+class Reward(NamedTuple):
     """A reward of captions; the total is the sum over the list."""
 
+    score: Callable[[NDArray[np.integer], NDArray[np.integer]], NDArray[np.float64]]
+    """Scores k captions for each of B images, (B, k): called with (B,) indices in the training split, and the words
+    (B, k, T) as :meth:`training.evaluation.metrics.cider_d.CiderD.score` takes them."""
     largest: float
     """Largest absolute value."""
-
-    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Score k captions for each of B images, (B, k).
-
-        Args:
-            images: (B,) indices in the training split.
-            words: (B, k, T), as :meth:`training.evaluation.metrics.cider_d.CiderD.score` takes them.
-        """
-        ...
-
-
-class CiderDReward:
-    """CIDEr-D against the captions of the image."""
-
-    largest = MAX_SCORE
-
-    def __init__(self, corpus: CiderD) -> None:
-        self._corpus = corpus
-
-    def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
-        return self._corpus.score(images, words)
 
 
 class SimilarityPenalty:
@@ -55,7 +38,6 @@ class SimilarityPenalty:
             share: what CIDErBtw is multiplied by.
         """
         self._corpus, self._similar, self._share = corpus, similar, share
-        self.largest = share * MAX_SCORE
 
     def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
         similar = self._similar[images]
@@ -83,7 +65,6 @@ class AbsentPenalty:
         self._captions, self._charge = captions, charge
         self._things = Things.of_lists((names for names in captions.things if names), judge_all=True)
         self._shown: dict[int, frozenset[object]] = {}
-        self.largest = charge * captions.max_words
 
     def __call__(self, images: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.float64]:
         charges = np.zeros(words.shape[:2])
@@ -113,10 +94,11 @@ def make_rewards(captions: TrainingCaptions, phase: PhaseConfig) -> list[Reward]
         end_token=phase.reward_end_token,
         captions_are_documents=phase.reward_documents == "captions",
     )
-    rewards: list[Reward] = [CiderDReward(corpus)]
-    if phase.cider_btw_reward:
+    rewards = [Reward(corpus.score, MAX_SCORE)]
+    if share := phase.cider_btw_reward:
         assert captions.similar is not None
-        rewards.append(SimilarityPenalty(corpus, captions.similar, phase.cider_btw_reward))
+        rewards.append(Reward(SimilarityPenalty(corpus, captions.similar, share), share * MAX_SCORE))
     if phase.absent_penalty and captions.things:
-        rewards.append(AbsentPenalty(captions, phase.absent_penalty))
+        largest = phase.absent_penalty * captions.max_words
+        rewards.append(Reward(AbsentPenalty(captions, phase.absent_penalty), largest))
     return rewards

@@ -18,7 +18,6 @@ training step of cross-entropy.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from training.decoding.beam_search import SearchSettings, excluded_words, search
 from training.models.captioner import Captioner, HookContext, Visual
 from training.models.eight_bits import rounded_once
 from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
-from training.objectives.rewards import Reward
+from training.objectives.rewards import make_rewards
 
 
 def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
@@ -52,19 +51,15 @@ def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
 class SelfCritical:
     """The loss of self-critical training on a batch; a :class:`training.objectives.objective.Objective`."""
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig, rewards: Sequence[Reward]) -> None:
-        """
-        Args:
-            captions: of the training split; their weights multiply the reward.
-            rewards: their sum is the reward of a caption.
-        """
+    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
+        """``captions``: of the training split; their weights multiply the reward."""
         # Without penalties of words: captions are sampled by the probabilities that the loss changes.
         search = captions.search.changed(
             beam_size=phase.beam_size, max_words=captions.max_words, repeat_penalty=0.0, end_penalty=0.0
         )
         self._search = SearchSettings(**vars(search), stop="all", attention=False)
-        self._rewards, self._image_weights = rewards, captions.weights
-        largest = sum(reward.largest for reward in rewards)
+        self._rewards, self._image_weights = make_rewards(captions, phase), captions.weights
+        largest = sum(reward.largest for reward in self._rewards)
         self.max_loss = largest * MAX_LOSS_FACTOR * math.log(len(captions.vocabulary))
 
     def reward(self, images: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -74,7 +69,7 @@ class SelfCritical:
             images: (B,) integers, their indices in the training split.
             words: (B, k, T), as :class:`training.objectives.rewards.Reward` takes them.
         """
-        total: np.ndarray = sum((reward(images, words) for reward in self._rewards), np.zeros(words.shape[:2]))
+        total: np.ndarray = sum((reward.score(images, words) for reward in self._rewards), np.zeros(words.shape[:2]))
         return total if self._image_weights is None else total * self._image_weights[images, None]
 
     def on_step(self, context: HookContext) -> None:

@@ -23,9 +23,9 @@ def test_a_required_word_is_in_the_vocabulary_however_rare_it_is():
 
 def test_words_of_the_vocabulary_get_their_first_vector(tmp_path):
     (tmp_path / "glove.txt").write_text("dog 1 2\ncat 3 4\ndog 5 6\nzebra 7 8\n")
-    found = read_vectors(tmp_path / "glove.txt", ["<pad>", "cat", "dog", "ladle"])
-    assert found.vectors.tolist() == [[0, 0], [3, 4], [1, 2], [0, 0]]
-    assert found.known.tolist() == [False, True, True, False]
+    vectors, known = read_vectors(tmp_path / "glove.txt", ["<pad>", "cat", "dog", "ladle"])
+    assert vectors.tolist() == [[0, 0], [3, 4], [1, 2], [0, 0]]
+    assert known.tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize(

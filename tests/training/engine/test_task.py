@@ -1,26 +1,15 @@
 """Hyper-parameters of a run that starts from another, and what a step sees of its images."""
 
-import numpy as np
 import torch
 
-from tests.training.small_flickr8k import write_config
-from training.data.captions import EncodedCaptions
-from training.engine.experiment import load_run
+from tests.training.small_runs import trained
+from training.data.captions import caption_ids
 from training.engine.task import CaptionTask
 from training.engine.trained_captioner import TrainedCaptioner
-from training.engine.trainer import Trainer
 from training.models.smart import Smart
 
 XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5, "schedule": "constant"}
 MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.1}
-
-
-def trained(folder, data, *phases, **changes):
-    folder.mkdir(exist_ok=True)
-    config = load_run(write_config(folder / "config.yaml", phases=list(phases), **changes))
-    trainer = Trainer(config, data, folder / "run", data / "features")
-    trainer.run()
-    return trainer
 
 
 def test_without_options_of_the_model_they_are_those_of_the_model_that_it_starts_from(data, tmp_path):
@@ -60,12 +49,11 @@ def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(data, tmp_
     monkeypatch.setattr(CaptionTask, "read", reading)
     trainer = trained(tmp_path, data, {**XE, "pairs": True, "images_per_batch": 7})
     captions = trainer.task.captions
-    assert trainer.plan.steps == [-(-captions.words.captions // 7)]
-    encoded = EncodedCaptions(captions.words, captions.vocabulary, captions.max_caption_words)
+    assert trainer.plan.steps == [-(-sum(map(len, captions.words)) // 7)]
     expected = [
-        (name, str([word for word in caption if word][:-1]))
-        for place, name in enumerate(trainer.task.images["train"])
-        for caption in encoded.read(np.array([place]))[0].tolist()
+        (name, str(ids[:-1]))
+        for name, own in zip(trainer.task.images["train"], captions.words, strict=True)
+        for ids in caption_ids(own, captions.vocabulary, captions.max_caption_words)
     ]
     assert sorted(seen) == sorted(expected)
     assert [name for name, _ in seen] != [name for name, _ in expected]  # in random order

@@ -14,7 +14,6 @@ from tests.plain_beam_search import FORBIDDEN, plain_beam_search
 from tests.tiny_graphs import BEAMS, tiny_traced
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
-from training.data.captions import TokenizedCaptions
 from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.buffers import released_tensors
@@ -30,7 +29,6 @@ from training.models.captioner import (
     Visual,
 )
 from training.objectives.objective import TrainingCaptions
-from training.objectives.rewards import make_rewards
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
 MAX_WORDS = 10
@@ -302,8 +300,8 @@ def test_the_gradient_of_a_self_critical_step_is_that_of_teacher_forcing(caption
     words = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
     corpus = [[[words[w] for w in random.integers(4, 30, 5)] for _ in range(3)] for _ in range(4)]
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", beam_size=BEAMS)
-    captions = TrainingCaptions(TokenizedCaptions.from_words(corpus), Vocabulary(words), MAX_WORDS, MAX_WORDS)
-    objective = SelfCritical(captions, phase, make_rewards(captions, phase))
+    captions = TrainingCaptions(corpus, Vocabulary(words), MAX_WORDS, MAX_WORDS)
+    objective = SelfCritical(captions, phase)
     visual, images = tiny_visual(4, 6, seed=12, ragged=True), np.arange(4)
     outcome = objective(captioner, visual, images)
     found = gradients(captioner, outcome.loss)

@@ -8,19 +8,17 @@ from torch.nn import functional
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
-from training.data.captions import EncodedCaptions, TokenizedCaptions
+from training.data.captions import caption_ids, pad_captions
 from training.models.captioner import PADDING_ID, Visual
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import TrainingCaptions
 
 WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 30)))
-CAPTIONS = TokenizedCaptions.from_words(
-    [
-        [["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"], ["w9"]],
-        [["w4", "w5", "w6"], ["w4", "w5", "w6"]],  # the same caption twice
-        [["w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17"]],  # cut: it has no end token
-    ]
-)
+CAPTIONS = [
+    [["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"], ["w9"]],
+    [["w4", "w5", "w6"], ["w4", "w5", "w6"]],  # the same caption twice
+    [["w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17"]],  # cut: it has no end token
+]
 
 
 @pytest.mark.parametrize("family", ["smart", "up_down"])
@@ -31,7 +29,7 @@ def test_loss_and_gradient_are_those_of_padded_captions(family, smoothing):
     objective = CrossEntropy(TrainingCaptions(CAPTIONS, vocabulary, 6, 6), phase)
     images = np.array([2, 0, 1])
     found = objective(captioner, visual, images, objective.targets(images)).loss
-    words = torch.from_numpy(EncodedCaptions(CAPTIONS, vocabulary, 6).read(images))
+    words = torch.from_numpy(pad_captions([caption_ids(CAPTIONS[image], vocabulary, 6) for image in images]))
     expected = functional.cross_entropy(
         padded_logits(captioner, visual, words[..., :-1]).flatten(0, -2),
         words[..., 1:].flatten(),

@@ -9,7 +9,6 @@ import torch
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.configs.schema import PhaseConfig
-from training.data.captions import TokenizedCaptions
 from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.distributed import Processes, choose_device
 from training.models import FAMILIES
@@ -26,7 +25,7 @@ def training_captions(seed):
     random = np.random.default_rng(seed)
     words = VOCABULARY.words[len(SPECIAL) :]
     captions = [[random.choice(words, random.integers(2, 8)).tolist() for _ in range(3)] for _ in range(IMAGES)]
-    return TrainingCaptions(TokenizedCaptions.from_words(captions), VOCABULARY, 8, 12)
+    return TrainingCaptions(captions, VOCABULARY, 8, 12)
 
 
 def step(name, captioner, device, precision="fp32"):

@@ -4,7 +4,6 @@ import numpy as np
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.configs.schema import PhaseConfig
-from training.data.captions import TokenizedCaptions
 from training.evaluation.metrics.cider_d import CiderD
 from training.objectives.objective import TrainingCaptions
 from training.objectives.rewards import make_rewards
@@ -18,13 +17,12 @@ CAPTIONS = [
     [["w22", "w23"], ["w24", "w4", "w5"]],
 ]
 SIMILAR = np.array([[1, 2], [0, 2], [1, -1], [-1, -1]])
-WORDS = TokenizedCaptions.from_words(CAPTIONS)
 
 
 def self_critical(weights=None, **options):
-    captions = TrainingCaptions(WORDS, VOCABULARY, 6, 6, weights, SIMILAR)
+    captions = TrainingCaptions(CAPTIONS, VOCABULARY, 6, 6, weights, SIMILAR)
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", **options)
-    return SelfCritical(captions, phase, make_rewards(captions, phase))
+    return SelfCritical(captions, phase)
 
 
 def sampled(*captions):
@@ -33,7 +31,7 @@ def sampled(*captions):
 
 def test_the_reward_is_cider_d_less_a_share_of_that_against_the_captions_of_similar_images():
     captions = sampled("w4 w5 w6 w7", "w20 w21 w4 w5")
-    corpus, penalised = CiderD.from_words(WORDS, VOCABULARY, end_token=True), self_critical(cider_btw_reward=0.5)
+    corpus, penalised = CiderD.from_words(CAPTIONS, VOCABULARY, end_token=True), self_critical(cider_btw_reward=0.5)
     for image, others in enumerate(SIMILAR):
         own = corpus.score(np.array([image]), captions)
         of_others = [corpus.score(np.array([other]), captions) for other in others if other >= 0]
@@ -54,7 +52,7 @@ def test_the_weight_of_an_image_multiplies_its_reward():
 
 def test_each_thing_that_an_exhaustive_list_lacks_is_charged_for():
     vocabulary = Vocabulary((*SPECIAL, "a", "sofa", "lamp", "dog", "puppy", "and", "night"))
-    words = TokenizedCaptions.from_words([[["a", "lamp"]], [["a", "dog"]]])
+    words = [[["a", "lamp"]], [["a", "dog"]]]
     captions = TrainingCaptions(words, vocabulary, 6, 6, things=[("couch",), None])
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", absent_penalty=0.3)
     plain, charged = (make_rewards(captions, phase)[:count] for count in (1, 2))
@@ -63,5 +61,5 @@ def test_each_thing_that_an_exhaustive_list_lacks_is_charged_for():
         * 2
     )
     images = np.array([0, 1])
-    difference = sum(reward(images, said) for reward in charged) - sum(reward(images, said) for reward in plain)
+    difference = sum(reward.score(images, said) for reward in charged) - plain[0].score(images, said)
     np.testing.assert_allclose(difference, [[0.0, -0.6, -0.3], [0.0, 0.0, 0.0]])

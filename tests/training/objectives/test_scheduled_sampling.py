@@ -9,7 +9,6 @@ import torch
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig, ScheduledSamplingConfig
-from training.data.captions import TokenizedCaptions
 from training.models.captioner import Captioner, HookContext, Step
 from training.objectives.cross_entropy import CrossEntropy
 from training.objectives.objective import TrainingCaptions
@@ -17,9 +16,7 @@ from training.objectives.scheduled_sampling import decode_with_samples, sampling
 
 PUBLISHED = ScheduledSamplingConfig(maximum=0.5)
 VOCABULARY = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
-CAPTIONS = TokenizedCaptions.from_words(
-    [[["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"]], [["w4", "w5", "w6"], ["w4", "w5", "w6"]], [["w10"]]]
-)
+CAPTIONS = [[["w4", "w5", "w6"], ["w4", "w5", "w7", "w8"]], [["w4", "w5", "w6"], ["w4", "w5", "w6"]], [["w10"]]]
 IMAGES = np.array([2, 0, 1])
 
 

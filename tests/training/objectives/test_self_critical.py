@@ -9,11 +9,9 @@ import torch
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_smart
 from training.configs.schema import PhaseConfig
-from training.data.captions import TokenizedCaptions
 from training.evaluation.metrics.cider_d import CiderD
 from training.models.captioner import Visual
 from training.objectives.objective import TrainingCaptions
-from training.objectives.rewards import make_rewards
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
 WORDS = (*SPECIAL, *(f"w{index}" for index in range(4, 60)))
@@ -103,8 +101,8 @@ def test_in_bfloat16_every_weight_has_a_gradient():
     random = np.random.default_rng(0)
     words = [[[f"w{w}" for w in random.integers(4, 60, 6)] for _ in range(3)] for _ in range(6)]
     phase = PhaseConfig("scst", 1, 5e-6, objective="self_critical", beam_size=4)
-    captions = TrainingCaptions(TokenizedCaptions.from_words(words), Vocabulary(WORDS), 8, 8)
-    self_critical = SelfCritical(captions, phase, make_rewards(captions, phase))
+    captions = TrainingCaptions(words, Vocabulary(WORDS), 8, 8)
+    self_critical = SelfCritical(captions, phase)
     model = tiny_smart(memory_slots=3)
     torch.manual_seed(2)
     with torch.autocast("cpu", torch.bfloat16):
