@@ -298,7 +298,6 @@ def near_duplicates(
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
     return run_command(near_duplicates, "python -m recipes.near_duplicates", (DataError,))
 
 

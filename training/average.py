@@ -28,7 +28,6 @@ def average(
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
     return run_command(average, "python -m training.average", (CheckpointError,))
 
 

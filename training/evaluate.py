@@ -331,7 +331,6 @@ def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, Mod
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
     errors = (
         BackboneError,
         BundleError,

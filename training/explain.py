@@ -170,7 +170,6 @@ def _stored_visual(features: RegionFeatures, path: Path, captioner: DatasetCapti
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
     return run_command(explain, "python -m training.explain", (CheckpointError, DataError))
 
 

@@ -129,7 +129,6 @@ def _print_report(report: StoreReport, paths: list[Path], output: Path, kind: st
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
     errors = (BackboneError, BundleError, DataError, DetectorError, EngineError)
     return run_command(features, "python -m training.features", errors, "stopped; the same command continues")
 

@@ -69,9 +69,8 @@ def _check(file: Path, settings: Sequence[str]) -> int:
     """List everything that is wrong with the data of an experiment; the exit status is 1 if anything is."""
     found = False
     try:
-        plan = load_experiment(file, settings)
-        runs = Recipe(plan, RUNS / plan.name, str(file)).runs if isinstance(plan, RecipeConfig) else ()
-        configs = [run.config for run in runs] if isinstance(plan, RecipeConfig) else [plan]
+        plan = _plan(file, settings, None)
+        configs = [run.config for run in plan.runs] if isinstance(plan, Recipe) else [plan]
         checked: list[DataConfig] = []
         for config in configs:
             if config.data in checked:

@@ -35,12 +35,12 @@ def write_hdf5(folder, images, size=SIZE):
     return path
 
 
-def write_tsv(folder, images):
+def write_tsv(folder, images, size=SIZE):
     path = folder / "features.tsv"
     lines = []
     for image, arrays in images.items():
         encoded = [base64.b64encode(arrays[kind].tobytes()).decode() for kind in ("boxes", "features")]
-        lines.append("\t".join([image, *map(str, SIZE), str(len(arrays["boxes"])), *encoded]))
+        lines.append("\t".join([image, *map(str, size), str(len(arrays["boxes"])), *encoded]))
     path.write_text("\n".join(lines) + "\n")
     return path
 

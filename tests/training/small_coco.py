@@ -1,4 +1,4 @@
-"""COCO's layout with a dozen drawn pictures, and features of them in every format."""
+"""COCO's layout with a dozen drawn pictures, and features of them in two formats."""
 
 import json
 
@@ -6,16 +6,15 @@ import cv2
 import numpy as np
 import yaml
 
-from tests.training.region_files import WIDTH, write_hdf5, write_npz, write_tsv
+from tests.training.region_files import WIDTH, write_npz
 from tests.training.small_flickr8k import COLOURS, SHAPES, draw
 from training.data.feature_store import StoreWriter
 
 SPLITS = {"train": 8, "restval": 2, "val": 3, "test": 2}
-FORMATS = ("hdf5", "tsv", "npz", "store")
 
 
 def make_coco(root):
-    """Under ``root``: ``coco/`` with photographs and ``dataset_coco.json``; features of each image in four formats."""
+    """Under ``root``: ``coco/`` with photographs and ``dataset_coco.json``; a folder of features and a store."""
     random = np.random.default_rng(0)
     (root / "coco" / "val2014").mkdir(parents=True)
     images = []
@@ -41,8 +40,7 @@ def make_coco(root):
             "features": random.normal(size=(count, WIDTH)).astype(np.float32),
             "boxes": random.uniform(0, 200, (count, 4)).astype(np.float32),
         }
-    for write in (write_hdf5, write_tsv, write_npz):
-        write(root, features)
+    write_npz(root, features)
     with StoreWriter(root / "store", {"made_by": "a test"}, WIDTH, shard_images=4) as store:
         for name, arrays in features.items():
             store.add(name, arrays["features"], arrays["boxes"], 320, 240)
@@ -51,8 +49,7 @@ def make_coco(root):
 
 def features_config(kind):
     """What an experiment says of the features that :func:`make_coco` made."""
-    path = {"hdf5": "features.hdf5", "tsv": "features.tsv", "npz": "features", "store": "store"}[kind]
-    return {kind: path, "width": WIDTH}
+    return {kind: {"npz": "features", "store": "store"}[kind], "width": WIDTH}
 
 
 def write_coco_config(path, **changes):

@@ -24,7 +24,7 @@ def make_coco_photographs(folder):
     ]
     train = [
         {"image": "train_0.jpg", "sentences": ["a dog runs", "the dog"]},
-        {"image": "train_1.jpg", "sentences": [], "statements": ["a cat is on the grass"]},
+        {"image": "train_1.jpg", "sentences": []},
     ]
     entries[1:1] = [
         {"coco_id": 10 + number, "part": "train", "indoor": False, "objects": ["dog"], **entry}

@@ -1,5 +1,8 @@
 """COCO's JSON files: caption annotations, instance annotations, results (an image id and a caption each), and captions
 with Karpathy's splits: ``dataset_coco.json`` (Karpathy and Fei-Fei 2015).
+
+Readers raise :class:`DataError` for a file that is missing, of another format or without entries; it names the file,
+the entry and the reason. Image ids are strings.
 """
 
 import json
@@ -16,7 +19,7 @@ from training.errors import DataError
 
 @dataclass(frozen=True)
 class CocoCaptions:
-    """Captions of an annotation file by image id; ids are strings."""
+    """Captions of an annotation file by image id."""
 
     captions: dict[str, list[str]]
     """Captions as written, of every image that has any."""
@@ -27,11 +30,7 @@ class CocoCaptions:
 
 
 def read_captions(path: Path) -> CocoCaptions:
-    """Read ``captions_*.json``: ``images`` (``id``, ``file_name``) and ``annotations`` (``image_id``, ``caption``).
-
-    Raises:
-        DataError: the file has another format, or an annotation lacks its image id or caption.
-    """
+    """Read ``captions_*.json``: ``images`` (``id``, ``file_name``) and ``annotations`` (``image_id``, ``caption``)."""
     document = _read_object(path, "annotations")
     captions: dict[str, list[str]] = defaultdict(list)
     for place, entry in enumerate(document["annotations"]):
@@ -77,9 +76,6 @@ def read_image_files(path: Path) -> dict[str, str]:
     """Read the file names of ``images`` by image id, from a file with or without annotations.
 
     Test sets whose captions are not public, such as those of COCO and nocaps, have such files (``image_info_*.json``).
-
-    Raises:
-        DataError: the file has another format or no image.
     """
     files = {image_key(image["id"]): str(image["file_name"]) for image in _images(_read_object(path, "images"))}
     if not files:
@@ -88,11 +84,7 @@ def read_image_files(path: Path) -> dict[str, str]:
 
 
 def read_image_sizes(paths: Iterable[Path]) -> dict[str, tuple[int, int]]:
-    """Read width and height in pixels of the ``images`` of annotation files, by image id.
-
-    Raises:
-        DataError: a file has another format, or no image with a size.
-    """
+    """Read width and height in pixels of the ``images`` of annotation files, by image id."""
     sizes: dict[str, tuple[int, int]] = {}
     for path in paths:
         of_file = {
@@ -117,9 +109,6 @@ def read_results(path: Path) -> dict[str, str]:
 
     Returns:
         The caption of each image id, as written. It may be empty, and is then scored as an empty caption.
-
-    Raises:
-        DataError: the file has another format, or a second caption for an image.
     """
     entries = read_json(path)
     if not isinstance(entries, list):
@@ -158,9 +147,6 @@ def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
 
     Returns:
         Class names by image id, of every image of the files.
-
-    Raises:
-        DataError: a file has another format, or an instance has an unknown class or image.
     """
     objects: dict[str, set[str]] = {}
     for path in paths:
@@ -214,7 +200,7 @@ KARPATHY_SPLITS = ("train", "restval", "val", "test")
 
 @dataclass(frozen=True)
 class Karpathy:
-    """Captions and splits by COCO's image ids, as strings."""
+    """Captions and splits by COCO's image ids."""
 
     captions: dict[str, list[str]]
     """Captions of every image, as written."""
@@ -225,11 +211,7 @@ class Karpathy:
 
     @classmethod
     def load(cls, path: Path) -> "Karpathy":
-        """Read and check the file.
-
-        Raises:
-            DataError: naming the file, the image and the reason.
-        """
+        """Read and check the file."""
         document = _read_object(path, "images")
         captions: dict[str, list[str]] = {}
         files: dict[str, str] = {}
@@ -254,9 +236,6 @@ class Karpathy:
         """List the image ids of a split, one of :data:`KARPATHY_SPLITS`.
 
         ``train`` includes ``restval``, as is usual: 113,287 images instead of 82,783.
-
-        Raises:
-            DataError: unknown split.
         """
         if name not in KARPATHY_SPLITS:
             raise DataError(f"unknown split {name!r}; Karpathy's are {', '.join(KARPATHY_SPLITS)}")

@@ -46,7 +46,31 @@ class CocoOptions:
             raise ValueError("give name and terms together, those of photographs and captions that are not COCO's")
 
     def open(self, data: Path) -> "CocoDataset":
-        return CocoDataset.open(data, self)
+        photographs = data / self.photographs
+        if self.karpathy:
+            karpathy = Karpathy.load(data / self.karpathy)
+            return CocoDataset(
+                captions=karpathy.captions,
+                paths={image: photographs / name for image, name in karpathy.files.items()},
+                splits={split: karpathy.split(theirs) for split, theirs in _KARPATHYS_NAMES.items()},
+            )
+        captions: dict[str, list[str]] = {}
+        paths: dict[str, Path] = {}
+        splits: dict[str, list[str]] = {}
+        for split, name in self.captions.items():
+            path = data / name
+            annotations = read_captions(path)
+            if twice := captions.keys() & annotations.captions.keys():
+                raise DataError(f"{path}, image {min(twice)}: it is in another split as well")
+            if nameless := annotations.captions.keys() - annotations.file_names.keys():
+                raise DataError(f"{path}, image {min(nameless)}: it has captions but no file_name")
+            # captions_val2017.json describes the photographs of val2017/.
+            folder = photographs / path.stem.removeprefix("captions_")
+            folder = folder if folder.is_dir() else photographs
+            captions.update(annotations.captions)
+            paths.update({image: folder / annotations.file_names[image] for image in annotations.captions})
+            splits[split] = list(annotations.captions)
+        return CocoDataset(captions, paths, splits)
 
     @property
     def provenance(self) -> list[dict[str, str]]:
@@ -63,45 +87,7 @@ class CocoDataset(CaptionDataset):
     """File of every photograph; whether it exists is not checked."""
     splits: Mapping[str, list[str]]
 
-    @classmethod
-    def open(cls, data: Path, options: CocoOptions) -> "CocoDataset":
-        """Read the annotation files; ``data`` is the folder that contains the paths of the options.
-
-        Raises:
-            DataError: an annotation file is missing or malformed, or an image is in two splits.
-        """
-        photographs = data / options.photographs
-        if options.karpathy:
-            karpathy = Karpathy.load(data / options.karpathy)
-            return cls(
-                captions=karpathy.captions,
-                paths={image: photographs / name for image, name in karpathy.files.items()},
-                splits={split: karpathy.split(theirs) for split, theirs in _KARPATHYS_NAMES.items()},
-            )
-        captions: dict[str, list[str]] = {}
-        paths: dict[str, Path] = {}
-        splits: dict[str, list[str]] = {}
-        for split, name in options.captions.items():
-            path = data / name
-            annotations = read_captions(path)
-            if twice := captions.keys() & annotations.captions.keys():
-                raise DataError(f"{path}, image {min(twice)}: it is in another split as well")
-            if nameless := annotations.captions.keys() - annotations.file_names.keys():
-                raise DataError(f"{path}, image {min(nameless)}: it has captions but no file_name")
-            # captions_val2017.json describes the photographs of val2017/.
-            folder = photographs / path.stem.removeprefix("captions_")
-            folder = folder if folder.is_dir() else photographs
-            captions.update(annotations.captions)
-            paths.update({image: folder / annotations.file_names[image] for image in annotations.captions})
-            splits[split] = list(annotations.captions)
-        return cls(captions, paths, splits)
-
     def split(self, name: str) -> list[str]:
-        """List the image ids of a split, in file order.
-
-        Raises:
-            DataError: unknown split, or one without images.
-        """
         if not (images := self.splits.get(name)):
             known = ", ".join(split for split, members in self.splits.items() if members)
             raise DataError(f"no image in split {name!r}; there are {known}")

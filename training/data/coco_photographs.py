@@ -1,8 +1,8 @@
-"""``coco_photographs`` of the data folder: COCO photographs of 256 x 256 with captions, statements and objects.
+"""``coco_photographs`` of the data folder: COCO photographs of 256 x 256 with captions and objects.
 
 ``captions.jsonl`` has an object a line: ``image``, ``coco_id``, ``part`` (train or dev), ``indoor``, ``sentences``
-(people's captions, none for more than half of the train part), ``statements`` (short sentences made from questions
-and answers) and ``objects`` (those of COCO's 80 classes that people or labels say are there). Other keys are not read.
+(people's captions, none for more than half of the train part) and ``objects`` (those of COCO's 80 classes that people
+or labels say are there). Other keys are not read.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from training.data.json_files import read_json, read_json_lines
 from training.data.photographs import ArchivedPhotographs, PhotographArchive
 from training.errors import DataError
 
-CAPTIONS, IMAGES, PHOTOGRAPH_SIZE = "captions.jsonl", "images_256.zip", 256
-"""Files of the data set, and the side in pixels of its photographs."""
+CAPTIONS, IMAGES = "captions.jsonl", "images_256.zip"
+"""Files of the data set."""
 PARTS = ("train", "dev")
 LICENCES = "coco_val2017_captions/captions_val2017.json"
 """File below the data folder that has the licences of some photographs."""
@@ -31,7 +31,7 @@ PROVENANCE = {
 
 @dataclass(frozen=True)
 class DescribedPhotograph:
-    """Captions, statements and objects of a photograph."""
+    """Captions and objects of a photograph."""
 
     part: str
     """One of :data:`PARTS`."""
@@ -39,8 +39,6 @@ class DescribedPhotograph:
     """Whether it was taken inside a building, by a rule that is right for about nine of ten."""
     sentences: Sequence[str]
     """People's captions, as written."""
-    statements: Sequence[str]
-    """Short sentences made from questions and answers; only in the train part."""
     objects: Sequence[str]
     """Class names of COCO."""
 
@@ -69,12 +67,10 @@ class CocoPhotographs(ArchivedPhotographs):
                 raise DataError(f"{where}: image is missing, no text, or that of another entry")
             if part not in PARTS or not isinstance(indoor, bool):
                 raise DataError(f"{where}: part must be one of {', '.join(PARTS)}, and indoor true or false")
-            sentences, statements, objects = (
-                _texts(where, entry, key) for key in ("sentences", "statements", "objects")
-            )
+            sentences, objects = (_texts(where, entry, key) for key in ("sentences", "objects"))
             if part == "train" and entry.get("coco_id") in self.noncommercial:
                 continue
-            photographs[image] = DescribedPhotograph(part, indoor, sentences, statements, objects)
+            photographs[image] = DescribedPhotograph(part, indoor, sentences, objects)
         return photographs
 
     @cached_property
@@ -86,9 +82,6 @@ class CocoPhotographs(ArchivedPhotographs):
         """List the images of a split that have people's captions, in file order.
 
         The training split lacks photographs that show the same as a measured one (:mod:`training.data.held_out`).
-
-        Raises:
-            DataError: unknown split, or one without captions.
         """
         excluded = excluded_photographs("coco_photographs") if name == "train" else ()
         images = [image for image in self.captions if self.photographs[image].part == name and image not in excluded]

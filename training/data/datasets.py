@@ -13,9 +13,9 @@ from training.data.coco_dataset import CocoOptions
 from training.data.coco_photographs import CocoPhotographsOptions
 from training.data.flickr8k import Flickr8kOptions
 from training.data.looked_at import LookedAtOptions
-from training.data.mixture import Mixture, MixtureSource
+from training.data.mixture import Mixture, MixtureSource, naming_source
 from training.data.own_data import FolderOptions, TableOptions
-from training.errors import ConfigError, DataError
+from training.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,8 @@ class MixtureOptions:
     def open(self, data: Path) -> Mixture:
         sources = {}
         for name, source in self.sources.items():
-            try:
+            with naming_source(name):
                 opened = _options(source).open(data)
-            except DataError as error:
-                raise DataError(f"source {name}: {error}") from None
             sources[name] = MixtureSource(opened, source.get("repeat", 1), source.get("weight", 1.0))
         return Mixture(sources, self.scored or list(sources), self.max_sentence_uses)
 

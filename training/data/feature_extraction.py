@@ -260,7 +260,7 @@ def convert_features(
     """Add the images of feature files that a store does not contain; images that cannot be read are skipped.
 
     Args:
-        kind: format of the files, a key of :data:`training.data.visual_inputs.FEATURE_KINDS`.
+        kind: format of the files, a key of :data:`training.data.regions.FORMATS`.
         paths: one file or folder, or several that hold different images.
         store: folder of the store; an existing store is continued.
         max_regions: how many regions of an image are kept, in file order; 0: all.

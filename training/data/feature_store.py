@@ -130,14 +130,12 @@ class FeatureStore:
     def tokens(self, image: str) -> NDArray[np.float16]:
         """Read the tokens of an image as they are stored, (rows, width)."""
         entry = self.entry(image)
-        tokens: NDArray[np.float16] = self.shards[entry.shard].tokens.array[entry.start : entry.start + entry.rows]
+        tokens: NDArray[np.float16] = self.shards[entry.shard].tokens.array[entry.place]
         return tokens
 
     def read(self, image: str) -> Regions:
         entry = self.entry(image)
-        boxes = None
-        if entry.has_boxes:
-            boxes = self.shards[entry.shard].boxes.array[entry.start : entry.start + entry.rows]
+        boxes = self.shards[entry.shard].boxes.array[entry.place] if entry.has_boxes else None
         size = (entry.width, entry.height) if entry.width else None
         return checked_regions(_where(self.folder, entry.shard, image), self.width, self.tokens(image), boxes, size)
 
@@ -162,13 +160,9 @@ class StoredBatches:
             DataError: an image is missing.
         """
         self._store, self._images = store, images
-        entries = np.array([store.entry(image) for image in images], np.int64).reshape(-1, len(_Entry._fields))
-        self._shard, self._start, self._rows = entries[:, 0], entries[:, 1], entries[:, 2]
-        self._sizes = entries[:, 3:5]
-        self.has_boxes: NDArray[np.bool_] = entries[:, 5].astype(bool)
-        """(images,) whether the boxes of an image are known."""
+        self._entries = [store.entry(image) for image in images]
         # A page holds the boxes of several images: in one piece they take far fewer reads than image by image.
-        for shard in np.unique(self._shard).tolist():
+        for shard in {entry.shard for entry in self._entries}:
             store.shards[shard].boxes.will_need()
 
     def read(self, places: np.ndarray) -> Visual:
@@ -178,26 +172,24 @@ class StoredBatches:
         Raises:
             DataError: the features of an image are malformed; names the file, the id and the reason.
         """
-        starts, rows = self._start[places], self._rows[places]
-        shards = [self._store.shards[shard] for shard in self._shard[places].tolist()]
-        slices = list(map(slice, starts.tolist(), (starts + rows).tolist()))
+        entries = [self._entries[place] for place in places]
+        shards = [self._store.shards[entry.shard] for entry in entries]
         # All images are requested of the disk before the first is waited for.
-        for shard, own in zip(shards, slices, strict=True):
-            shard.tokens.will_need(own.start, own.stop)
+        for shard, entry in zip(shards, entries, strict=True):
+            shard.tokens.will_need(entry.place.start, entry.place.stop)
+        rows = np.array([entry.rows for entry in entries])
         most = int(rows.max())
-        tokens = np.empty((len(places), most, self._store.width), np.float16)
-        boxes = np.empty((len(places), most, 4), np.float32)
-        for row, (shard, own, count) in enumerate(zip(shards, slices, rows.tolist(), strict=True)):
-            tokens[row, :count], boxes[row, :count] = shard.tokens.array[own], shard.boxes.array[own]
-            if count < most:
-                tokens[row, count:] = boxes[row, count:] = 0
+        tokens = np.zeros((len(places), most, self._store.width), np.float16)
+        boxes = np.zeros((len(places), most, 4), np.float32)
+        for image, (shard, entry) in enumerate(zip(shards, entries, strict=True)):
+            tokens[image, : entry.rows] = shard.tokens.array[entry.place]
+            boxes[image, : entry.rows] = shard.boxes.array[entry.place]
         self._check_finite(places, tokens, boxes)
-        sizes = self._sizes[places].astype(np.float32)
-        boxes /= np.where(sizes > 0, sizes, 1)[:, None, [0, 1, 0, 1]]
+        sizes = np.array([(entry.width or 1, entry.height or 1) * 2 for entry in entries], np.float32)
         return Visual(
             tokens=torch.from_numpy(tokens),
             mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
-            boxes_xyxy=torch.from_numpy(boxes) if self.has_boxes[places].all() else None,
+            boxes_xyxy=torch.from_numpy(boxes / sizes[:, None]) if all(entry.has_boxes for entry in entries) else None,
         )
 
     def _check_finite(self, places: np.ndarray, tokens: np.ndarray, boxes: np.ndarray) -> None:
@@ -206,7 +198,7 @@ class StoredBatches:
         for place, own_tokens, own_boxes in zip(places, tokens, boxes, strict=True):
             for kind, values in (("features", own_tokens), ("boxes", own_boxes)):
                 if not np.isfinite(values).all():
-                    where = _where(self._store.folder, self._shard[place], self._images[place])
+                    where = _where(self._store.folder, self._entries[place].shard, self._images[place])
                     raise DataError(f"{where}: {kind} contain NaN or infinity")
 
 
@@ -221,6 +213,11 @@ class _Entry(NamedTuple):
     height: int
     """Size of the photograph in pixels; 0 where it is unknown."""
     has_boxes: bool
+
+    @property
+    def place(self) -> slice:
+        """Its rows in the arrays of the shard."""
+        return slice(self.start, self.start + self.rows)
 
 
 def _read_index(path: Path, shard: int) -> list[tuple[str, _Entry]]:

@@ -36,9 +36,6 @@ class Flickr8k(ArchivedPhotographs):
 
         The training split lacks photographs that show the same as one of a dev or test split
         (:mod:`training.data.held_out`).
-
-        Raises:
-            DataError: unknown split, or an image of it has no caption.
         """
         if name not in SPLITS:
             raise DataError(f"unknown split {name!r}; Flickr8k has {', '.join(SPLITS)}")

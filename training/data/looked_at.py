@@ -123,9 +123,6 @@ class LookedAt(CaptionDataset):
 
         Training leaves out black and white pictures and those that show the same as a measured one
         (:mod:`training.data.held_out`); rooms kept aside for measuring are in no split.
-
-        Raises:
-            DataError: unknown split, or one without images.
         """
         images = [
             image

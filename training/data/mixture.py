@@ -1,11 +1,11 @@
 """Several data sets as one: trained on all, scored on the dev splits of some."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,14 @@ from training.data.caption_dataset import CaptionDataset, Issue
 from training.data.tokenizer import tokenize
 from training.errors import DataError
 
-T = TypeVar("T")
+
+@contextmanager
+def naming_source(name: str) -> Iterator[None]:
+    """Let an error of a source begin with its name."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"source {name}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class MixtureSource:
 
 @dataclass(frozen=True)
 class Mixture(CaptionDataset):
-    """A data set of several sources; image ids are ``<source>/<id in the source>``."""
+    """A data set of several sources; image ids are ``<source>/<id in the source>``, and errors name the source."""
 
     sources: Mapping[str, MixtureSource]
     scored: Sequence[str]
@@ -69,16 +76,11 @@ class Mixture(CaptionDataset):
 
         ``train`` has the images of all sources, each as often as its source is repeated; the other splits have those
         of the scored sources.
-
-        Raises:
-            DataError: a source has no such split.
         """
         images = []
         for source in self.sources if name == "train" else self.scored:
-            try:
+            with naming_source(source):
                 own = self.sources[source].dataset.split(name)
-            except DataError as error:
-                raise DataError(f"source {source}: {error}") from None
             images += [f"{source}/{image}" for image in own] * (self.sources[source].repeat if name == "train" else 1)
         return images
 
@@ -86,16 +88,9 @@ class Mixture(CaptionDataset):
         return image.partition("/")[0]
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that the photographs exist.
-
-        Raises:
-            DataError: photographs are missing; names the source and one of them, and says how many.
-        """
         for source, own in groupby(sorted(set(images)), self.source_of):
-            try:
+            with naming_source(source):
                 self.sources[source].dataset.check_photographs([image.partition("/")[2] for image in own])
-            except DataError as error:
-                raise DataError(f"source {source}: {error}") from None
 
     @property
     def issues(self) -> list[Issue]:
@@ -106,22 +101,14 @@ class Mixture(CaptionDataset):
         ]
 
     def photograph_key(self, name: str) -> str:
-        return self._of_source(name, lambda dataset, image: dataset.photograph_key(image))
+        source, _, image = name.partition("/")
+        with naming_source(source):
+            return self.sources[source].dataset.photograph_key(image)
 
     def read_image(self, name: str) -> NDArray[np.uint8]:
-        """Read a photograph, (H, W, 3) uint8 BGR.
-
-        Raises:
-            DataError: it is missing or broken; names the source, the file and the reason.
-        """
-        return self._of_source(name, lambda dataset, image: dataset.read_image(image))
-
-    def _of_source(self, name: str, read: Callable[[CaptionDataset, str], T]) -> T:
         source, _, image = name.partition("/")
-        try:
-            return read(self.sources[source].dataset, image)
-        except DataError as error:
-            raise DataError(f"source {source}: {error}") from None
+        with naming_source(source):
+            return self.sources[source].dataset.read_image(image)
 
 
 def caption_weights(dataset: CaptionDataset, images: Sequence[str]) -> NDArray[np.float32]:

@@ -72,35 +72,26 @@ class ArchivedPhotographs(CaptionDataset, Protocol):
 
 @dataclass(frozen=True)
 class PhotographArchive:
-    """Photographs in a zip; the file is opened when it is first used."""
+    """Photographs in a zip; the file is opened when it is first used.
+
+    Methods raise :class:`DataError` for an archive or photograph that is missing or broken, naming both.
+    """
 
     path: Path
 
     @property
     def names(self) -> list[str]:
-        """Names of all members, in the order of the archive.
-
-        Raises:
-            DataError: the archive is missing or broken.
-        """
+        """Names of all members, in the order of the archive."""
         return self._archive.namelist()
 
     def check(self, names: Iterable[str]) -> None:
-        """Check that photographs exist.
-
-        Raises:
-            DataError: some are missing; says how many and names one.
-        """
+        """Check that photographs exist; the error says how many are missing."""
         present = set(self.names)
         if missing := [name for name in names if name not in present]:
             raise DataError(f"{self.path}: {len(missing)} photographs are missing, for example {missing[0]}")
 
     def key(self, name: str) -> str:
-        """Return a text that changes with the content of a photograph.
-
-        Raises:
-            DataError: it is missing.
-        """
+        """Return a text that changes with the content of a photograph."""
         try:
             member = self._archive.getinfo(name)
         except KeyError as error:
@@ -108,22 +99,14 @@ class PhotographArchive:
         return f"{self.path.parent.name}/{name} {member.file_size} {member.CRC:08x}"
 
     def read(self, name: str) -> NDArray[np.uint8]:
-        """Read a photograph, (H, W, 3) uint8 BGR.
-
-        Raises:
-            DataError: it is missing or broken; names the archive and the photograph.
-        """
+        """Read a photograph, (H, W, 3) uint8 BGR."""
         try:
             return decode_image_bytes(self.read_encoded(name))
         except ImageError as error:
             raise DataError(f"{self.path}: {name}: {error}") from None
 
     def read_encoded(self, name: str) -> bytes:
-        """Read the file of a photograph without decoding it.
-
-        Raises:
-            DataError: it is missing or broken; names the archive and the photograph.
-        """
+        """Read the file of a photograph without decoding it."""
         try:
             return self._archive.read(name)
         except (KeyError, zipfile.BadZipFile) as error:

@@ -1,8 +1,9 @@
 """Bottom-up features (Anderson et al. 2018) in the formats in which they are published, read image by image.
 
-The constructors take the path, the width of a feature and the number of regions that are read of an image (0: all).
-They and ``read`` raise :class:`DataError` as :class:`RegionFeatures` says. Only the rows of the requested image are
-read, so a file may be larger than memory. Open a file in the process that reads it.
+The constructors take the path, the width of a feature, the number of regions that are read of an image (0: all), and
+sizes by image id of the images whose size the files lack. They and ``read`` raise :class:`DataError` as
+:class:`RegionFeatures` says. Only the rows of the requested image are read, so a file may be larger than memory. Open a
+file in the process that reads it.
 
 A feature store (:mod:`training.data.feature_store`) is read many times as fast; `python -m training.features --from`
 converts these formats.
@@ -12,10 +13,9 @@ import base64
 import binascii
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,7 +125,6 @@ def _finite(where: str, name: str, values: np.ndarray) -> NDArray[np.float32]:
 LONGEST_LINE = 1 << 26
 """Longest line of a TSV file, bytes; 100 regions take 1.1 MB."""
 SIZE_KEYS = ("image_w", "image_h")
-_NO_SIZES: Mapping[str, Size] = MappingProxyType({})
 TSV_FIELDS = ("image_id", "image_w", "image_h", "num_boxes", "boxes", "features")
 
 
@@ -135,7 +134,7 @@ class Hdf5Features:
     The last two may also come from ``image_sizes``, by image id.
     """
 
-    def __init__(self, path: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size] = _NO_SIZES) -> None:
+    def __init__(self, path: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size]) -> None:
         try:
             import h5py
         except ImportError:
@@ -178,7 +177,7 @@ class NpzFeatures:
     two may also come from ``image_sizes``, by image id.
     """
 
-    def __init__(self, folder: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size] = _NO_SIZES) -> None:
+    def __init__(self, folder: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size]) -> None:
         self.folder, self.width, self.max_regions, self._sizes = folder, width, max_regions or None, image_sizes
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder of features")
@@ -213,10 +212,10 @@ class NpzFeatures:
 class TsvFeatures:
     """Lines of ``image_id image_w image_h num_boxes boxes features``, the last two base64 of float32 rows.
 
-    The constructor scans the file once and keeps the offset of each image's line.
+    The constructor scans the file once and keeps the offset of each image's line, which has the size of the image.
     """
 
-    def __init__(self, path: Path, width: int, max_regions: int) -> None:
+    def __init__(self, path: Path, width: int, max_regions: int, image_sizes: Mapping[str, Size]) -> None:
         self.path, self.width, self.max_regions = path, width, max_regions or None
         if not path.is_file():
             raise DataError(f"{path}: no such feature file")
@@ -269,3 +268,11 @@ class TsvFeatures:
             return values.reshape(count, -1)
         except (binascii.Error, ValueError) as error:
             raise DataError(f"{where}: {name} are not base64 of {count} float32 rows ({error})") from None
+
+
+FORMATS: dict[str, Callable[[Path, int, int, Mapping[str, Size]], RegionFeatures]] = {
+    "hdf5": Hdf5Features,
+    "tsv": TsvFeatures,
+    "npz": NpzFeatures,
+}
+"""Readers of the published formats by the names that experiments give them."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -27,7 +27,7 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco import read_image_sizes
 from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.feature_store import FeatureStore, StoredBatches, StoreWriter
-from training.data.regions import Hdf5Features, NpzFeatures, RegionFeatures, Regions, Size, TsvFeatures
+from training.data.regions import FORMATS, RegionFeatures, Regions
 from training.data.views import EpochViews
 from training.errors import ConfigError, DataError
 from training.models import FAMILIES
@@ -45,7 +45,10 @@ HostBatch: TypeAlias = Any
 
 
 class VisualInputs:
-    """Base class of the visual side of the training and dev splits."""
+    """Base class of the visual side of the training and dev splits.
+
+    Methods that read images raise :class:`DataError` for one that cannot be read.
+    """
 
     token_width: int
     """Width of a visual token."""
@@ -57,9 +60,6 @@ class VisualInputs:
     def begin_phase(self, phase: PhaseConfig, precision: str) -> None:
         """Prepare the batches of a phase; the backbone has the weights that the phase starts from.
         ``precision``: in which the run computes: features that are kept are those of one precision.
-
-        Raises:
-            DataError: an image cannot be read.
         """
 
     def begin_epoch(self, epoch: int) -> None:
@@ -69,11 +69,7 @@ class VisualInputs:
         """Write the features that were computed since the last call, for other processes and later runs."""
 
     def training_batch(self, images: np.ndarray) -> HostBatch:
-        """Read images of the training split, (B,) indices; may be called in other threads.
-
-        Raises:
-            DataError: an image cannot be read.
-        """
+        """Read images of the training split, (B,) indices; may be called in other threads."""
         raise NotImplementedError
 
     def dev_batch(self, images: np.ndarray) -> HostBatch:
@@ -351,17 +347,6 @@ def boxes_of_tokens(backbone: Backbone) -> NDArray[np.float32]:
     return grid_boxes(spec.rows, spec.columns, spec.before)
 
 
-FEATURE_KINDS: dict[str, Callable[[Path, int, int, Mapping[str, Size]], RegionFeatures]] = {
-    # The manifest of a store has the width; all rows are read.
-    "store": lambda path, width, max_regions, image_sizes: FeatureStore(path),
-    "hdf5": Hdf5Features,
-    "tsv": lambda path, width, max_regions, image_sizes: TsvFeatures(path, width, max_regions),
-    "npz": NpzFeatures,
-}
-"""Constructors, called with the path, the width of a feature, the number of regions that are read of an image, and
-image sizes by image id, which a store and TSV files have themselves."""
-
-
 class SeveralFiles:
     """Features of several files with different images, such as the published TSV files; a :class:`RegionFeatures`."""
 
@@ -387,17 +372,18 @@ def open_features(
     """Open stored features.
 
     Args:
-        kind: a key of :data:`FEATURE_KINDS`.
+        kind: ``store``, which has its width and is read whole, or one of :data:`training.data.regions.FORMATS`.
         paths: one file or folder, or several that hold different images.
-        width: width of a feature; the store has its own.
-        max_regions: how many regions of an image are read, in file order; of the store all are read.
+        max_regions: how many regions of an image are read, in file order.
         image_sizes: annotation files with the sizes of images, for formats that may lack them.
 
     Raises:
         DataError: a file is missing or of another format.
     """
+    if kind == "store":
+        return FeatureStore(paths[0])
     sizes = read_image_sizes(image_sizes)
-    files = [FEATURE_KINDS[kind](path, width, max_regions, sizes) for path in paths]
+    files = [FORMATS[kind](path, width, max_regions, sizes) for path in paths]
     return files[0] if len(files) == 1 else SeveralFiles(files, width)
 
 
@@ -429,10 +415,9 @@ def open_batches(
         )
     if not isinstance(features, FeatureStore):
         return ImageByImage(features, images, family)
-    batches = StoredBatches(features, images)
-    for image, has_boxes in zip(images, batches.has_boxes, strict=True):
-        check_needs(family, image, has_boxes)
-    return batches
+    for image in images:
+        check_needs(family, image, features.entry(image).has_boxes)
+    return StoredBatches(features, images)
 
 
 class ImageByImage:

@@ -33,7 +33,11 @@ BATCH = 16
 
 
 class DatasetCaptioner:
-    """A checkpoint that captions the images of a data set."""
+    """A checkpoint that captions the images of a data set.
+
+    Methods take ``read_image``, which reads an image, for a captioner with a backbone, and ``data``, the data folder,
+    for one of stored features. They raise :class:`DataError` for images or features that are missing or malformed.
+    """
 
     def __init__(self, *paths: Path, device: torch.device | None = None, batch: int = BATCH) -> None:
         """
@@ -69,24 +73,12 @@ class DatasetCaptioner:
         return visual_of_images(self.trained.backbone, torch.from_numpy(np.stack(frames_bgr)).to(self._device))
 
     def stored_features(self, data: Path) -> RegionFeatures:
-        """Open the features that a captioner without a backbone was trained on.
-
-        Raises:
-            DataError: they are missing or malformed.
-        """
+        """Open the features that a captioner without a backbone was trained on."""
         return open_stored_features(self.experiment.features, data)[0]
 
     @torch.inference_mode()
     def caption(self, images: Sequence[str], read_image: ImageReader | None, data: Path) -> dict[str, str]:
-        """Caption images.
-        ``read_image``: reads an image, (H, W, 3) uint8 BGR; not needed for a captioner of stored features.
-
-        Returns:
-            The sentence of each image.
-
-        Raises:
-            DataError: an image or its features are missing or malformed.
-        """
+        """Caption images; return the sentence of each."""
         captions: dict[str, str] = {}
         for names, visual in self._batches(images, read_image, data):
             found = self.trained.caption(visual, attention=False)
@@ -98,7 +90,6 @@ class DatasetCaptioner:
 
         Args:
             source: file ending in ``.json``, an ONNX detector, or the folder of a bundle with a detector.
-            read_image: reads an image, (H, W, 3) uint8 BGR; needed for a detector.
 
         Raises:
             CheckpointError: the captioner says pieces of words, which cannot be constrained.
@@ -130,9 +121,6 @@ class DatasetCaptioner:
 
         Returns:
             The sentence of each image, and how many constraints they satisfy in all.
-
-        Raises:
-            DataError: an image or its features are missing or malformed.
         """
         captions: dict[str, str] = {}
         satisfied = 0

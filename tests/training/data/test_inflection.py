@@ -5,24 +5,11 @@ import pytest
 from training.data.inflection import is_plural, plural, singular
 
 
-@pytest.mark.parametrize(
-    ("one", "many"),
-    [
-        ("knife", "knives"),
-        ("box", "boxes"),
-        ("glass", "glasses"),
-        ("couch", "couches"),
-        ("bookshelf", "bookshelves"),
-        ("person", "people"),
-        ("roll of paper", "rolls of paper"),
-    ],
-)
+@pytest.mark.parametrize(("one", "many"), [("knife", "knives"), ("wine glass", "wine glasses"), ("person", "people")])
 def test_plural_and_singular_are_inverse(one, many):
-    assert plural(one) == many
-    if " of " not in one:
-        assert singular(many) == one
-        assert is_plural(many)
-        assert not is_plural(one)
+    assert (plural(one), singular(many)) == (many, one)
+    assert is_plural(many)
+    assert not is_plural(one)
 
 
 @pytest.mark.parametrize("noun", ["bus", "gas", "canvas", "furniture", "dress", "sheep", "wine glass", "scissors"])

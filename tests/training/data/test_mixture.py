@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from smart_caption_ros.captioning import Bundle
 from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
+from tests.training.small_runs import new_trainer, trained
 from training.configs.schema import DataConfig
 from training.data.coco_dataset import CocoDataset
 from training.data.datasets import open_dataset, provenance, provenance_of_record
 from training.data.feature_store import FeatureStore
 from training.data.mixture import Mixture, MixtureSource, caption_weights
-from training.engine import trainer as trainer_module
 from training.engine.experiment import load_run
-from training.engine.trainer import Trainer
 from training.errors import ConfigError, DataError
 
 FLICKR8K = {"dataset": "flickr8k"}
@@ -175,14 +174,12 @@ def test_the_provenance_of_a_mixture_lists_every_source(data):
 
 
 def test_a_mixture_is_trained_on_and_its_sources_share_features_with_other_mixtures(data, tmp_path):
-    phases = [{"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}]
+    phase = {"name": "xe", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}
     both = mixture(data)
     alone = {"sources": {"photos": FLICKR8K}, "scored": ["photos"]}
     for name, options in (("both", both), ("alone", alone)):
         data_config = {"dataset": "mixture", "options": options, "minimum_count": 1, "max_words": 10}
-        config = load_run(write_config(tmp_path / f"{name}.yaml", phases=phases, data=data_config))
-        trainer_module.Trainer(config, data, tmp_path / name, tmp_path / "features").run()
-        assert (tmp_path / name / "best.safetensors").exists()
+        assert trained(tmp_path / name, data, phase, data=data_config, cache=tmp_path / "features").result.exists()
     (folder,) = (tmp_path / "features").iterdir()  # one network
     assert len(FeatureStore(folder)) >= 12 + 10 + 2 + 4
 
@@ -195,6 +192,5 @@ def test_data_sets_of_earlier_versions_are_named_by_the_run():
 
 def test_the_record_lists_the_training_data_of_a_backbone_from_a_bundle(data, tmp_path):
     bundle = Bundle.load()
-    config = load_run(write_config(tmp_path / "config.yaml", backbone=str(bundle.path)))
-    trained = Trainer(config, data, tmp_path / "run", tmp_path / "features").task.trained
-    assert trained.record["backbone_trained_on"] == bundle.manifest["trained_on"]
+    task = new_trainer(tmp_path, data, backbone=str(bundle.path)).task
+    assert task.trained.record["backbone_trained_on"] == bundle.manifest["trained_on"]

@@ -45,12 +45,8 @@ def test_without_the_size_of_the_image_boxes_in_pixels_are_unknown_and_fractions
 
 
 @every_format
-def test_an_image_size_that_is_not_positive_is_refused(tmp_path, write, monkeypatch):
-    if write is write_tsv:
-        monkeypatch.setattr("tests.training.region_files.SIZE", (0, 480))
-        path = write_tsv(tmp_path, {"7": regions(3)})
-    else:
-        path = (write_hdf5 if write is write_hdf5 else write_npz)(tmp_path, {"7": regions(3)}, (0, 480))
+def test_an_image_size_that_is_not_positive_is_refused(tmp_path, write):
+    path = write(tmp_path, {"7": regions(3)}, (0, 480))
     with pytest.raises(DataError, match="image 7: the size of the image is '0 x 480'"):
         opened(path).read("7")
 
@@ -92,18 +88,6 @@ def test_corrupted_arrays_are_refused_with_file_id_and_reason(tmp_path, write, k
     with pytest.raises(DataError, match=rf"features.*image 7: {complaint}"):
         store.read("7")
     assert len(store.read("8").features) == 2
-
-
-@pytest.mark.parametrize(
-    "storage", [{}, {"chunks": (2, WIDTH)}, {"compression": "gzip"}, {"dtype": ">f4"}, {"dtype": "<f2"}]
-)
-def test_hdf5_features_are_read_however_they_are_stored(tmp_path, storage):
-    import h5py
-
-    values = regions(5)["features"].astype(np.float16).astype(np.float32)
-    with h5py.File(tmp_path / "features.hdf5", "w", userblock_size=512) as file:
-        file.create_dataset("7_features", data=values, **storage)
-    np.testing.assert_array_equal(opened(tmp_path / "features.hdf5").read("7").features, values)
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,11 @@
 from collections import Counter
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import SPECIAL
 from training.data.tokenizer import RULES, build_vocabulary, script_of, tokenize
-
-SPACY = spacy.blank("en")
-SPECIAL_CASES = sorted({case.lower() for case in SPACY.tokenizer.rules})
-"""Contractions, abbreviations and emoticons that spaCy splits by a list, ``:-)`` and ``o'clock`` among them."""
 
 
 @pytest.mark.parametrize(

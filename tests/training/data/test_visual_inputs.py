@@ -322,7 +322,7 @@ def test_pooled_features_are_the_mean_of_an_images_regions(store):
 def test_a_file_without_the_boxes_that_the_family_needs_is_refused_before_training(tmp_path, monkeypatch):
     monkeypatch.setitem(FAMILIES, "needs_boxes", NeedsBoxes)
     data = make_coco(tmp_path)
-    dataset = CocoDataset.open(data, CocoOptions(karpathy="coco/dataset_coco.json"))
+    dataset = CocoOptions(karpathy="coco/dataset_coco.json").open(data)
     splits = {split: dataset.split(split) for split in ("train", "dev")}
     images = [image for split in splits.values() for image in split]
     (tmp_path / "boxless").mkdir()
