@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -138,10 +138,8 @@ def build_config(kind: type[T], raw: Any, where: str, ignore_unknown_keys: bool 
     Raises:
         ConfigError: an unknown or missing key, a value of another type or one that is not allowed.
     """
-    if ignore_unknown_keys:
-        raw = _without_unknown_keys(kind, raw)
     try:
-        return TypeAdapter(kind).validate_python(raw)
+        return TypeAdapter(kind).validate_python(raw, extra="ignore" if ignore_unknown_keys else None)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         unknown = [problem for problem in problems if problem["type"] == "unexpected_keyword_argument"]
@@ -179,13 +177,3 @@ def _type_at(kind: Any, place: Sequence[int | str]) -> Any:
     for part in place:
         kind = get_args(kind)[0] if isinstance(part, int) else get_type_hints(kind)[part]
     return kind
-
-
-def _without_unknown_keys(kind: Any, raw: Any) -> Any:
-    if get_origin(kind) is list and isinstance(raw, list):
-        return [_without_unknown_keys(get_args(kind)[0], item) for item in raw]
-    if not is_dataclass(kind) or not isinstance(raw, dict):
-        return raw
-    types = get_type_hints(kind)
-    known = {field.name for field in fields(kind)}
-    return {key: _without_unknown_keys(types[key], value) for key, value in raw.items() if key in known}

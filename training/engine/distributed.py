@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
-from functools import partial
 from itertools import islice
 from typing import Any, NoReturn, TypeVar
 
@@ -248,53 +247,24 @@ class Processes:
             yield
         except Exception as error:
             failure = error
-        self._announce(failure)()
+        first = torch.tensor(self.rank if failure else self.count)
+        if self.count > 1:
+            distributed.all_reduce(first, distributed.ReduceOp.MIN)
+        if first < self.count:
+            self._fail(failure, int(first))
 
     def in_all(self, values: Iterator[T]) -> Iterator[T]:
         """Yield the values of an iterator, as many in every process, until it fails in one process.
 
-        The processes agree about a value while the value before it is used, so that they do not wait for each other.
-
         Raises:
             OtherProcessError: as :meth:`fail_in_all`.
         """
-        if self.count == 1:
-            yield from values
-            return
-        taken, agree = self._take(values)
         while True:
-            agree()
+            with self.fail_in_all():
+                taken = list(islice(values, 1))
             if not taken:
                 return
-            following, agree = self._take(values)
             yield taken[0]
-            taken = following
-
-    def _take(self, values: Iterator[T]) -> tuple[list[T], Callable[[], None]]:
-        """Take at most one value of an iterator, and announce whether that failed."""
-        try:
-            return list(islice(values, 1)), self._announce(None)
-        except Exception as error:
-            return [], self._announce(error)
-
-    def _announce(self, failure: Exception | None) -> Callable[[], None]:
-        """Tell the other processes in the background whether this one has failed.
-        ``failure``: error of this process; None if it has not failed.
-
-        Returns:
-            A function that waits for the announcements of all processes, and raises the errors of :meth:`fail_in_all`.
-        """
-        if self.count == 1:
-            return partial(_raise, failure)
-        first = torch.tensor(self.rank if failure else self.count)
-        sent = distributed.all_reduce(first, distributed.ReduceOp.MIN, async_op=True)
-
-        def agree() -> None:
-            sent.wait()
-            if first < self.count:
-                self._fail(failure, int(first))
-
-        return agree
 
     def fail(self, error: Exception) -> NoReturn:
         """Raise an error that all processes have found at the same place; only the first process reports it."""
@@ -305,8 +275,3 @@ class Processes:
         if error and self.rank == first:
             raise error
         raise OtherProcessError(f"process {first} failed") from error
-
-
-def _raise(error: Exception | None) -> None:
-    if error is not None:
-        raise error

@@ -7,7 +7,6 @@ them; older ones get fp16.
 """
 
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -22,18 +21,6 @@ MAX_ROWS = 512
 ROUNDS = 3
 
 OVERRIDE = "`precision:` in the experiment file overrides it"
-
-
-class Product(NamedTuple):
-    """The linear layer that is timed: (rows, width) x (width, inner_width)."""
-
-    rows: int
-    width: int
-    inner_width: int
-
-
-Measurement = Callable[[Product], tuple[float, float]]
-"""Speeds of a product with its gradients in GFLOPS: in float32 and in bf16."""
 
 
 class PrecisionChoice(NamedTuple):
@@ -52,14 +39,15 @@ def has_bf16_instructions(device: torch.device) -> bool:
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
-def measure_speeds(product: Product) -> tuple[float, float]:
-    """Time a linear layer with its gradients on the CPU, as autocast computes it, with the present number of threads.
+def measure_speeds(rows: int, width: int, inner_width: int) -> tuple[float, float]:
+    """Time a linear layer, (rows, width) x (width, inner_width), with its gradients on the CPU, as autocast computes
+    it, with the present number of threads.
 
     Returns:
         GFLOPS in float32 and in bf16. Time in which other processes had the processor does not count.
     """
     with torch.random.fork_rng(devices=[]):
-        layer, x = nn.Linear(product.width, product.inner_width), torch.randn(product.rows, product.width)
+        layer, x = nn.Linear(width, inner_width), torch.randn(rows, width)
     x.requires_grad_()
     seconds: dict[bool, list[float]] = {False: [], True: []}
     # The first round is not counted: oneDNN compiles its kernels at their first use.
@@ -70,35 +58,30 @@ def measure_speeds(product: Product) -> tuple[float, float]:
                 y = layer(x)
             torch.autograd.grad(y, [x, layer.weight], torch.ones_like(y))
             measured.append(time.thread_time() - started)
-    operations = 6 * product.rows * product.width * product.inner_width
+    operations = 6 * rows * width * inner_width
     fp32, bf16_speed = (operations / min(measured[1:]) / 1e9 for measured in seconds.values())
     return fp32, bf16_speed
 
 
-def product_of(config: ExperimentConfig, processes: int) -> Product:
-    """Choose the product of an experiment's model: its feed-forward layer on the rows of one process."""
+def product_of(config: ExperimentConfig, processes: int) -> tuple[int, int, int]:
+    """Return rows, width and inner width of the product of an experiment's model that is timed: its feed-forward layer
+    on the rows of one process.
+    """
     phase = config.phases[0]
     images = max(1, phase.images_per_batch // (phase.accumulate * processes))
     sizes = config.model
     width = sizes.get("d_model", 512)
-    return Product(min(MAX_ROWS, ROWS_PER_IMAGE * images), width, sizes.get("d_ff", 4 * width))
+    return min(MAX_ROWS, ROWS_PER_IMAGE * images), width, sizes.get("d_ff", 4 * width)
 
 
 def choose_precision(
-    config: ExperimentConfig,
-    device: torch.device,
-    processes: int = 1,
-    former: str = "",
-    measure: Measurement = measure_speeds,
+    config: ExperimentConfig, device: torch.device, processes: int = 1, former: str = ""
 ) -> PrecisionChoice:
     """Choose the precision of a run.
 
     A run keeps the precision that it began with, unless its experiment now names another one, or it continues on a
     device without instructions for it.
-
-    Args:
-        former: precision of a resumed run so far; empty for a new run.
-        measure: called for a new run on a CPU with bf16 instructions, if the experiment leaves the precision open.
+    ``former``: precision of a resumed run so far; empty for a new run.
     """
     native = has_bf16_instructions(device)
     if config.precision != "auto":
@@ -112,13 +95,13 @@ def choose_precision(
     elif device.type == "cuda":
         precision, reason = "bf16", ""
     else:
-        product = product_of(config, processes)
-        fp32, bf16 = measure(product)
+        rows, width, inner_width = product_of(config, processes)
+        fp32, bf16 = measure_speeds(rows, width, inner_width)
         precision = "bf16" if bf16 > fp32 else "fp32"
         return PrecisionChoice(
             precision,
             f"precision: {precision}, the faster one here: {bf16:.0f} GFLOPS in bf16 and {fp32:.0f} in fp32 in a "
-            f"linear layer of {product.width} x {product.inner_width} ({OVERRIDE})",
+            f"linear layer of {width} x {inner_width} ({OVERRIDE})",
         )
     if former not in ("", precision):
         return PrecisionChoice(precision, f"precision: {precision} from here on, {reason}; this run began in {former}")

@@ -15,14 +15,11 @@ def config(precision="auto"):
     return ExperimentConfig(name="e", backbone="b", phases=[phase], precision=precision)
 
 
-def unexpected(product):
-    pytest.fail("products were timed where there is nothing to choose")
-
-
 @pytest.mark.parametrize(("speeds", "precision"), [((110.0, 51.0), "fp32"), ((140.0, 370.0), "bf16")])
 def test_a_run_on_a_cpu_takes_the_precision_that_is_faster_there(speeds, precision, monkeypatch):
     monkeypatch.setattr(module, "has_bf16_instructions", lambda device: True)
-    choice = choose_precision(config(), CPU, measure=lambda product: speeds)
+    monkeypatch.setattr(module, "measure_speeds", lambda *product: speeds)
+    choice = choose_precision(config(), CPU)
     assert choice.precision == precision
     assert f"precision: {precision}, the faster one here" in choice.message
     assert f"{speeds[1]:.0f} GFLOPS in bf16 and {speeds[0]:.0f} in fp32" in choice.message
@@ -46,12 +43,14 @@ LATER = "precision: fp32 from here on, {}; this run began in bf16"
 )
 def test_nothing_is_timed_where_there_is_no_choice(native, given, device, former, expected, monkeypatch):
     monkeypatch.setattr(module, "has_bf16_instructions", lambda device: native)
-    assert choose_precision(config(given), device, former=former, measure=unexpected) == expected
+    monkeypatch.delattr(module, "measure_speeds")
+    assert choose_precision(config(given), device, former=former) == expected
 
 
 @pytest.mark.parametrize("device", [CPU, GPU])
 def test_a_resumed_run_keeps_its_precision_and_says_so(device, monkeypatch):
     monkeypatch.setattr(module, "has_bf16_instructions", lambda device: True)
-    choice = choose_precision(config(), device, former="fp32", measure=unexpected)
+    monkeypatch.delattr(module, "measure_speeds")
+    choice = choose_precision(config(), device, former="fp32")
     assert choice.precision == "fp32"
     assert "precision: fp32, with which this run began" in choice.message
