@@ -20,14 +20,6 @@ from training.evaluate import main as evaluate_main
 from training.train import main
 
 
-def command(config, run):
-    return [sys.executable, "-m", "training.train", str(config), "--run", str(run), "--threads", "1"]
-
-
-def environment(data):
-    return {**os.environ, "SMART_CAPTION_DATA": str(data)}
-
-
 def train(config, run, data, *settings):
     return run_here(main, config, *settings, "--run", run, "--threads", 1, data=data)
 
@@ -113,9 +105,9 @@ def test_tensorboard_has_every_step_and_the_dev_scores_of_every_epoch(finished):
 @pytest.mark.parametrize("kill_after_steps", [7, pytest.param(13, marks=pytest.mark.long)])
 def test_a_killed_run_resumes_to_the_same_bits(finished, data, tmp_path, kill_after_steps):
     config, run = write_config(tmp_path / "config.yaml"), tmp_path / "run"
-    process = subprocess.Popen(
-        command(config, run), env=environment(data), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    command = [sys.executable, "-m", "training.train", str(config), "--run", str(run), "--threads", "1"]
+    environment = {**os.environ, "SMART_CAPTION_DATA": str(data)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         if (run / "checkpoint.safetensors").exists():

@@ -81,6 +81,10 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path):
         (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, .*self_critical"),
         (phase(schedule="stairs"), r"phases\[0\]: schedule must be one of constant, cosine, .*noam"),
         (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),
+        (
+            phase(schedule="hold", warmup_steps=30, hold_steps=20, decay_steps=40),
+            "warmup_steps <= hold_steps < decay_steps, not 30, 20, 40",
+        ),
         (phase(objective="self_critical", beam_size=1), r"phases\[0\]: beam_size must be at least 2"),
         (phase(accumulate=0), r"phases\[0\]: accumulate must be at least 1, not 0"),
         ({"phases": 2 * GOOD["phases"]}, "phases: two are named 'p'"),

@@ -2,42 +2,21 @@
 
 import json
 
-import pytest
-
-from tests.training.small_flickr8k import write_config
+from tests.training.small_runs import new_trainer
 from training.data.visual_inputs import BackboneInputs
 from training.engine.dev_evaluation import DevScores
-from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
-from training.engine.trainer import Trainer
 
 PHASE = {"name": "only", "epochs": 3, "learning_rate": 3e-3, "schedule": "constant", "images_per_batch": 5}
 MODEL = {"d_model": 32, "heads": 4, "d_ff": 64, "memory_slots": 4, "dropout": 0.0}
 
 
 def trainer_of(folder, data, *phases, **evaluation):
-    folder.mkdir(exist_ok=True)
-    settings = {"beam_size": 2, **evaluation}
-    config = write_config(folder / "config.yaml", phases=list(phases), model=MODEL, evaluation=settings)
-    return Trainer(load_run(config), data, folder / "run", data / "features")
+    return new_trainer(folder, data, *phases, model=MODEL, evaluation={"beam_size": 2, **evaluation})
 
 
 def log_of(folder):
     return [json.loads(line) for line in (folder / "run" / "log.jsonl").read_text().splitlines()]
-
-
-@pytest.fixture
-def captioned(monkeypatch):
-    """The dev images that were captioned, batch by batch."""
-    batches = []
-    dev_batch = BackboneInputs.dev_batch
-
-    def recorded(inputs, images):
-        batches.append(images.tolist())
-        return dev_batch(inputs, images)
-
-    monkeypatch.setattr(BackboneInputs, "dev_batch", recorded)
-    return batches
 
 
 def run_with_scores(trainer, monkeypatch, *epochs):
@@ -63,7 +42,14 @@ def best_of(folder):
     return dev["phase"], dev["epoch"], dev["cider"]
 
 
-def test_the_last_epochs_are_scored_on_the_whole_split_and_the_others_on_one_subset(data, tmp_path, captioned):
+def test_the_last_epochs_are_scored_on_the_whole_split_and_the_others_on_one_subset(data, tmp_path, monkeypatch):
+    captioned, dev_batch = [], BackboneInputs.dev_batch
+
+    def recorded(inputs, images):
+        captioned.append(images.tolist())
+        return dev_batch(inputs, images)
+
+    monkeypatch.setattr(BackboneInputs, "dev_batch", recorded)
     trainer = trainer_of(tmp_path, data, {**PHASE, "epochs": 4}, subset=2, whole_split_in_last_epochs=2)
     trainer.run()
     assert [entry.get("dev_subset") for entry in log_of(tmp_path)] == [2, 2, None, None]

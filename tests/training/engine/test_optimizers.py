@@ -18,35 +18,21 @@ def differentiate(linear, scale):
     (scale * linear(torch.arange(6.0).reshape(2, 3))).square().sum().backward()
 
 
-def test_the_default_is_the_paper_s_adam_with_the_norm_clipped_to_5():
-    ours, expected = module(), module()
-    optimizer = make_optimizer(OptimizerConfig(), [{"params": list(ours.parameters()), "lr": 0.1}])
-    adam = torch.optim.Adam(expected.parameters(), lr=0.1, betas=(0.9, 0.98), eps=1e-9)
-    for scale in (10.0, 0.01, 3.0):
-        differentiate(ours, scale)
-        differentiate(expected, scale)
-        norm = clip_gradient(list(ours.parameters()), ClippingConfig())
-        torch.testing.assert_close(norm, nn.utils.clip_grad_norm_(expected.parameters(), 5.0))
-        optimizer.step()
-        adam.step()
-        for parameter, value in zip(ours.parameters(), expected.parameters(), strict=True):
-            torch.testing.assert_close(parameter, value)
-
-
-@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name != "sgd"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer_takes_the_settings_of_the_phase(name):
     linear = module()
-    config = OptimizerConfig(name=name, betas=[0.8, 0.95], eps=1e-7, weight_decay=0.1)
+    config = OptimizerConfig(name=name, betas=[0.8, 0.95], momentum=0.7, eps=1e-7, weight_decay=0.1)
     optimizer = make_optimizer(config, [{"params": list(linear.parameters()), "lr": 0.1}])
     (group,) = optimizer.param_groups
-    assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.8, 0.95), 1e-7, 0.1)
+    settings = {"momentum": 0.7} if name == "sgd" else {"betas": (0.8, 0.95), "eps": 1e-7}
+    assert group.items() >= {**settings, "weight_decay": 0.1}.items()
     before = linear.weight.clone()
     differentiate(linear, 1.0)
     optimizer.step()
     assert not torch.equal(linear.weight, before)
 
 
-def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient():
+def test_clipping_by_norm_scales_by_value_clamps_every_element_and_none_leaves_the_gradient():
     linear = module()
     differentiate(linear, 1.0)
     gradient = linear.weight.grad
@@ -57,6 +43,10 @@ def test_clipping_by_value_clamps_every_element_and_none_leaves_the_gradient():
     torch.testing.assert_close(clip_gradient(list(linear.parameters()), ClippingConfig(by="value", limit=0.5)), norm)
     assert torch.equal(gradient, whole.clamp(-0.5, 0.5))
     assert whole.abs().max() > 0.5
+    differentiate(linear, 1.0)
+    torch.testing.assert_close(clip_gradient(list(linear.parameters()), ClippingConfig()), norm)
+    assert norm > 5
+    torch.testing.assert_close(linear.weight.grad, whole * 5 / norm)
 
 
 def test_lamb_scales_adam_s_step_to_the_norm_of_the_parameter():
@@ -85,20 +75,6 @@ def test_lamb_moves_a_parameter_that_is_zero():
     parameter.grad = torch.tensor([1.0, -2.0, 0.0])
     optimizer.step()
     torch.testing.assert_close(parameter.detach(), torch.tensor([-0.1, 0.1, 0.0]))
-
-
-def test_sgd_is_torch_s_with_its_momentum():
-    ours, expected = module(), module()
-    config = OptimizerConfig(name="sgd", momentum=0.9, weight_decay=0.1)
-    optimizers = (
-        make_optimizer(config, [{"params": list(ours.parameters()), "lr": 0.01}]),
-        torch.optim.SGD(expected.parameters(), lr=0.01, momentum=0.9, weight_decay=0.1),
-    )
-    for scale in (1.0, 0.5, 0.2):
-        for linear, optimizer in zip((ours, expected), optimizers, strict=True):
-            differentiate(linear, scale)
-            optimizer.step()
-    assert torch.equal(ours.weight, expected.weight)
 
 
 def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not():

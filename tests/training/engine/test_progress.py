@@ -71,8 +71,3 @@ def test_scores_of_a_subset_are_compared_only_with_each_other(epochs, stopped_af
         ranks = [(known, of_all) if known_so_far else (False, subset) for subset, of_all, known in epochs[: index + 1]]
         assert best == ranks.index(max(ranks))
     assert progress.best_is_of_subset == (not any(known for _, _, known in epochs))
-
-
-def test_a_phase_of_pairs_has_as_many_steps_as_its_captions_fill():
-    phase = PhaseConfig(name="pairs", epochs=1, learning_rate=1.0, images_per_batch=50, pairs=True)
-    assert Plan([phase], images=90, captions=451).steps == [10]

@@ -55,8 +55,3 @@ def test_the_optimizer_gets_the_rate_of_every_step_also_after_a_resume(schedule)
 
     for done in (0, 3, 11):
         assert used(done) == expected[done:]
-
-
-def test_hold_needs_its_steps_in_order():
-    with pytest.raises(ValueError, match="warmup_steps <= hold_steps < decay_steps"):
-        rates("hold", range(1), warmup_steps=30, hold_steps=20, decay_steps=40)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.training.small_flickr8k import write_config
-from training.engine.experiment import load_run
-from training.engine.trainer import Trainer
+from tests.training.small_runs import new_trainer
 from training.evaluation.similar_images import find_similar_photographs
 
 IMAGES = ["a/1", "a/2", "a/3", "b/1", "b/2", "a/1", "a/2", "a/3"]  # source a is repeated
@@ -48,8 +46,7 @@ def test_a_photograph_is_computed_once_and_the_result_is_kept(tmp_path):
 @pytest.mark.parametrize("share", [0.3, 0.0])
 def test_a_run_compares_its_photographs_where_a_phase_needs_it(data, tmp_path, share):
     phase = {"name": "p", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6, "objective": "self_critical"}
-    config = load_run(write_config(tmp_path / "config.yaml", phases=[{**phase, "cider_btw_reward": share}]))
-    captioning = Trainer(config, data, tmp_path / "run", tmp_path / "features").task
+    captioning = new_trainer(tmp_path, data, {**phase, "cider_btw_reward": share}, cache=tmp_path / "features").task
     assert len(list((tmp_path / "features").glob("similar-*"))) == bool(share)
     found = captioning.captions.similar
     if share:

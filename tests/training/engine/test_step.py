@@ -139,8 +139,6 @@ def test_a_photograph_that_one_process_cannot_read_ends_all_processes_with_one_s
 
 # -- what must not be learnt ---------------------------------------------------------------------------------
 
-STEADY = {**XE, "images_per_batch": 6}
-
 
 def test_captions_sampled_with_weights_that_are_not_finite_do_not_hide_the_reason(data, learnt, tmp_path):
     # Three steps more are computed with such weights before their losses are read.

@@ -8,12 +8,10 @@ import torch
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.imaging.preprocessing import Preprocessing
-from tests.training.small_flickr8k import save_convolutions, write_config
-from training.data.feature_store import FeatureStore
+from tests.training.small_flickr8k import save_convolutions
+from tests.training.small_runs import new_trainer, trained
 from training.data.flickr8k import Flickr8k
-from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
-from training.engine.trainer import Trainer
 from training.errors import ConfigError
 from training.vision.released_weights import load_backbone, locate
 from training.vision.side_by_side import SideBySide
@@ -31,29 +29,13 @@ def save_detector(path, seed):
     return str(path)
 
 
-def trained(folder, data, /, *phases, **changes):
-    folder.mkdir(exist_ok=True)
-    config = load_run(write_config(folder / "config.yaml", phases=list(phases), **changes))
-    trainer = Trainer(config, data, folder / "run", folder / "features")
-    trainer.run()
-    return trainer
-
-
 XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 6}
 END_TO_END = {**XE, "name": "end_to_end", "backbone_learning_rate": 1e-3}
 SCST = {**XE, "name": "self_critical", "objective": "self_critical", "beam_size": 2, "schedule": "constant"}
 
 
-@pytest.fixture(scope="module")
-def first(data, tmp_path_factory):
-    """The result of a run, as ``start_from``."""
-    folder = tmp_path_factory.mktemp("first")
-    trained(folder, data, XE)
-    return str(folder / "run" / "best.safetensors")
-
-
 def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_backbone(data, tmp_path):
-    trainer = trained(tmp_path, data, XE, END_TO_END, SCST)
+    trainer = trained(tmp_path, data, XE, END_TO_END, SCST, cache=tmp_path / "features")
     assert len([*(tmp_path / "features").iterdir()]) == 2  # of the released and of the fine-tuned backbone
     dataset, inputs = Flickr8k(data / "flickr8k"), trainer.task.inputs
     batch = inputs.dev_batch(np.arange(4))
@@ -69,7 +51,7 @@ def test_from_best_loads_captioner_and_backbone_of_the_best_epoch(data, tmp_path
     spoil = {**END_TO_END, "learning_rate": 0.3, "backbone_learning_rate": 0.01, "name": "spoil"}
     still = {**SCST, "learning_rate": 0.0, "from_best": True}
     learn = {**XE, "epochs": 8, "learning_rate": 3e-3, "warmup_steps": 5, "images_per_batch": 2}
-    trainer = trained(tmp_path, data, learn, spoil, still)
+    trainer = trained(tmp_path, data, learn, spoil, still, cache=tmp_path / "features")
     kept = TrainedCaptioner.load(tmp_path / "run" / "best.safetensors")
     assert kept.record["dev"]["phase"] == "frozen"
     assert trainer.progress.history[-1]["cider"] == kept.record["dev"]["cider"]
@@ -92,38 +74,6 @@ def test_the_average_of_the_weights_is_scored_saved_and_passed_on(data, tmp_path
     assert not all(torch.allclose(found[name], value, atol=1e-6) for name, value in plain.items())
     first, second = averaged.progress.history
     assert first["cider"] == second["cider"]
-
-
-def test_with_crops_a_frozen_backbone_gets_new_views_and_does_not_change(data, tmp_path):
-    whole = trained(tmp_path / "whole", data, SCST)
-    trainer = trained(tmp_path / "cropped", data, {**SCST, "crop": 0.5})
-    kept = [FeatureStore(*(tmp_path / name / "features").iterdir()) for name in ("whole", "cropped")]
-    assert [len(store) for store in kept] == [16, 4]  # train and dev, dev alone
-    parameters = list(trainer.task.trained.backbone.parameters())
-    pairs = zip(whole.task.trained.backbone.parameters(), parameters, strict=True)
-    assert all(torch.equal(*pair) for pair in pairs)
-    assert all(parameter.grad is None for parameter in parameters)
-    views = []
-    for epoch in (0, 1):
-        trainer.task.inputs.begin_epoch(epoch)
-        views.append(trainer.task.inputs.training_batch(np.arange(4)).frames)
-    assert views[0].shape == (4, 96, 96, 3)
-    assert not torch.equal(*views)
-
-
-def test_backbone_coarse_only_trains_the_late_layers_alone(data, tmp_path):
-    coarse = {**END_TO_END, "backbone_coarse_only": True}
-    backbone = trained(tmp_path / "coarse", data, coarse).task.trained.backbone
-    released = load_backbone(data / "backbones" / "mobilenetv2_float32.onnx")
-    stayed = [
-        torch.equal(*pair) for pair in zip(backbone.state_dict().values(), released.state_dict().values(), strict=True)
-    ]
-    fine = sum(len(layer.state_dict()) for layer in backbone.early_layers)
-    assert all(stayed[:fine])
-    assert not any(stayed[fine:])
-    # All of them learn in the phase after that.
-    both = trained(tmp_path / "both", data, coarse, {**END_TO_END, "name": "whole"}).task.trained.backbone
-    assert not torch.equal(next(both.parameters()), next(released.parameters()))
 
 
 def test_a_network_beside_the_backbone_provides_tokens_and_learns(data, tmp_path):
@@ -160,38 +110,15 @@ def test_a_run_resumes_with_other_compute_options_but_not_as_another_experiment(
         trained(tmp_path, data, {**XE, "learning_rate": 1e-4})
 
 
-def test_start_from_takes_the_vocabulary_of_the_other_run(data, first, tmp_path):
-    def words(**changes):
-        rare = {"minimum_count": 13, "max_words": 12}
-        config = load_run(write_config(tmp_path / "rare.yaml", phases=[XE], data=rare, **changes))
-        return Trainer(config, data, tmp_path / f"run{len(changes)}", tmp_path / "features").task.trained.vocabulary
-
-    expected = TrainedCaptioner.load(Path(first)).vocabulary
-    assert len(words()) < len(expected)
-    assert words(start_from=first) == expected
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        (
-            {"model": {"d_model": 16, "heads": 4, "d_ff": 64, "memory_slots": 4}},
-            r"another size: .* is \(.*32.*\), this experiment's is \(.*16.*\)",
-        ),
-        (
-            {"family": "transformer", "model": {"d_model": 32, "heads": 4, "d_ff": 64}},
-            "is a captioner of the family smart, not transformer",
-        ),
-    ],
-)
-def test_start_from_another_kind_of_captioner_is_refused_and_the_folder_remains_free(
-    data, first, tmp_path, changes, complaint
-):
-    config = write_config(tmp_path / "second.yaml", phases=[XE], start_from=first, **changes)
-    with pytest.raises(ConfigError, match=complaint):
-        Trainer(load_run(config), data, tmp_path / "second", tmp_path / "features")
-    mended = write_config(tmp_path / "second.yaml", phases=[XE])
-    Trainer(load_run(mended), data, tmp_path / "second", tmp_path / "features")
+def test_start_from_another_kind_of_captioner_is_refused_and_the_folder_remains_free(data, tmp_path):
+    first, sizes = str(trained(tmp_path / "first", data, XE).result), {"d_model": 32, "heads": 4, "d_ff": 64}
+    for changes, complaint in (
+        ({"model": {**sizes, "d_model": 16}}, r"another size: .* is \(.*32.*\), this experiment's is \(.*16.*\)"),
+        ({"family": "transformer", "model": sizes}, "is a captioner of the family smart, not transformer"),
+    ):
+        with pytest.raises(ConfigError, match=complaint):
+            new_trainer(tmp_path, data, XE, start_from=first, **changes)
+    new_trainer(tmp_path, data, XE)
 
 
 def test_start_from_with_an_extended_vocabulary_keeps_the_old_words_and_gives_new_ones_their_mean(data, tmp_path):

@@ -1,4 +1,4 @@
-"""Training, scoring and export of a captioner of each format of features."""
+"""Training, scoring and export of captioners of stored features."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from spacy.lang.en.stop_words import STOP_WORDS
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL
 from tests.training.commands import run_here
-from tests.training.small_coco import FORMATS, features_config, make_coco, write_coco_config
+from tests.training.small_coco import features_config, make_coco, write_coco_config
 from training import evaluate, features
 from training.data.coco import Karpathy
 from training.data.feature_extraction import VISION_GRAPH_TOKENS
@@ -44,39 +44,28 @@ def train(folder, data, **changes):
 )
 def test_data_that_cannot_be_trained_on_is_refused_before_the_first_step(data, tmp_path, changes, sentence):
     options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "max_words": 10}
-    settings = {"features": features_config("hdf5"), **changes, "data": {**options, **changes.get("data", {})}}
+    settings = {"features": features_config("npz"), **changes, "data": {**options, **changes.get("data", {})}}
     config = load_run(write_coco_config(tmp_path / "config.yaml", **settings))
     with pytest.raises(ConfigError, match=sentence):
         Trainer(config, data, tmp_path / "run", tmp_path / "cache")
 
 
-@pytest.fixture(scope="module")
-def trained(data, tmp_path_factory):
-    """For each format a run, and whether the captioner was training and what it saw whenever it encoded images."""
-    runs, encode = {}, Smart.encode
-    for kind in FORMATS:
-        encoded = []
+def test_a_captioner_of_stored_features_is_trained_on_boxes_too_and_scored(data, tmp_path, monkeypatch):
+    encoded, encode = [], Smart.encode
 
-        def recorded(captioner, visual, encoded=encoded):
-            encoded.append((captioner.training, visual))
-            return encode(captioner, visual)
+    def recorded(captioner, visual):
+        encoded.append((captioner.training, visual))
+        return encode(captioner, visual)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Smart, "encode", recorded)
-            runs[kind] = train(tmp_path_factory.mktemp(kind), data, features=features_config(kind)), encoded
-    return runs
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_captioner_of_stored_features_is_trained_on_boxes_too_and_scored(data, trained, tmp_path, kind, monkeypatch):
-    trainer, encoded = trained[kind]
+    monkeypatch.setattr(Smart, "encode", recorded)
+    trainer = train(tmp_path, data, features=features_config("store"))
     assert [entry["phase"] for entry in trainer.progress.history] == ["xe", "scst"]
     assert {training for training, _ in encoded} == {True, False}
     for _, visual in encoded:
         assert visual.boxes_xyxy.shape == (*visual.tokens.shape[:2], 4)
     kept = TrainedCaptioner.load(trainer.result)
     assert kept.backbone is None
-    assert kept.record["features"]["kind"] == kind
+    assert kept.record["features"]["kind"] == "store"
     monkeypatch.setenv("PATH", str(tmp_path))  # without Java, which this is not about
     monkeypatch.delenv("JAVA_HOME", raising=False)
     out, splits = tmp_path / "out.json", data / "coco" / "dataset_coco.json"
@@ -95,12 +84,6 @@ def test_a_captioner_of_stored_features_is_trained_on_boxes_too_and_scored(data,
         assert len(content) == len(set(content))
 
 
-def test_every_format_gives_the_same_losses(trained):
-    losses = {kind: [entry["loss"] for entry in trainer.progress.history] for kind, (trainer, _) in trained.items()}
-    assert losses["hdf5"] == losses["tsv"] == losses["npz"]
-    assert losses["store"] == pytest.approx(losses["npz"], abs=2e-3)  # float16
-
-
 @pytest.mark.parametrize(
     ("changes", "minimum"),
     [({"vocabulary": "spacy"}, 5), ({"vocabulary": "spaces"}, 6), ({"vocabulary": "spaces", "minimum_count": 11}, 11)],
@@ -115,17 +98,14 @@ def test_the_vocabulary_follows_its_rule_or_the_given_minimum_count(data, tmp_pa
     assert set(trainer.task.trained.vocabulary.words[len(SPECIAL) :]) == {w for w, n in counts.items() if n >= minimum}
 
 
-def with_lengths(folder, data, **lengths):
-    options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "minimum_count": 1, **lengths}
-    config = load_run(write_coco_config(folder / "c.yaml", features=features_config("npz"), data=options))
-    return Trainer(config, data, folder / "run", folder / "cache")
-
-
 @pytest.mark.parametrize(
     ("lengths", "longest"), [({}, 10), ({"max_caption_words": 4}, 4), ({"max_caption_words": 30}, 30)]
 )
 def test_the_maximum_length_in_training_is_independent_of_that_in_search(data, tmp_path, lengths, longest):
-    captions = with_lengths(tmp_path, data, max_words=10, **lengths).task.captions
+    options = {"dataset": "coco", "options": {"karpathy": "coco/dataset_coco.json"}, "minimum_count": 1}
+    settings = {"features": features_config("npz"), "data": {**options, "max_words": 10, **lengths}}
+    config = load_run(write_coco_config(tmp_path / "c.yaml", **settings))
+    captions = Trainer(config, data, tmp_path / "run", tmp_path / "cache").task.captions
     assert (captions.max_words, captions.max_caption_words) == (10, longest)
 
 
