@@ -139,6 +139,34 @@ class FeatureStore:
         size = (entry.width, entry.height) if entry.width else None
         return checked_regions(_where(self.folder, entry.shard, image), self.width, self.tokens(image), boxes, size)
 
+    def read_batch(self, images: Sequence[str]) -> Visual:
+        """Read B images as one batch, padded with zeros: tokens float16, boxes as fractions, None where any is unknown.
+
+        Raises:
+            DataError: an image is missing or malformed; names the file, the id and the reason.
+        """
+        entries = [self.entry(image) for image in images]
+        shards = [self.shards[entry.shard] for entry in entries]
+        # All images are requested of the disk before the first is waited for.
+        for shard, entry in zip(shards, entries, strict=True):
+            shard.tokens.will_need(entry.place.start, entry.place.stop)
+        rows = np.array([entry.rows for entry in entries])
+        most = int(rows.max())
+        tokens = np.zeros((len(images), most, self.width), np.float16)
+        boxes = np.zeros((len(images), most, 4), np.float32)
+        for place, (shard, entry) in enumerate(zip(shards, entries, strict=True)):
+            tokens[place, : entry.rows] = shard.tokens.array[entry.place]
+            boxes[place, : entry.rows] = shard.boxes.array[entry.place]
+        if not (_all_finite(tokens) and np.isfinite(boxes).all()):
+            for image in images:
+                self.read(image)  # raises for the one that is malformed
+        sizes = np.array([(entry.width or 1, entry.height or 1) * 2 for entry in entries], np.float32)
+        return Visual(
+            tokens=torch.from_numpy(tokens),
+            mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
+            boxes_xyxy=torch.from_numpy(boxes / sizes[:, None]) if all(entry.has_boxes for entry in entries) else None,
+        )
+
     def entry(self, image: str) -> "_Entry":
         """Return the index entry of an image.
 
@@ -149,57 +177,6 @@ class FeatureStore:
             example = f"; its ids look like {next(iter(self.entries))}" if len(self) else "; it is empty"
             raise DataError(f"{self.folder}, image {image}: it has no features{example}")
         return entry
-
-
-class StoredBatches:
-    """Batches of a list of images of a store."""
-
-    def __init__(self, store: FeatureStore, images: Sequence[str]) -> None:
-        """
-        Raises:
-            DataError: an image is missing.
-        """
-        self._store, self._images = store, images
-        self._entries = [store.entry(image) for image in images]
-        # A page holds the boxes of several images: in one piece they take far fewer reads than image by image.
-        for shard in {entry.shard for entry in self._entries}:
-            store.shards[shard].boxes.will_need()
-
-    def read(self, places: np.ndarray) -> Visual:
-        """Read images.
-        ``places``: (B,) integers, indices into the list.
-
-        Raises:
-            DataError: the features of an image are malformed; names the file, the id and the reason.
-        """
-        entries = [self._entries[place] for place in places]
-        shards = [self._store.shards[entry.shard] for entry in entries]
-        # All images are requested of the disk before the first is waited for.
-        for shard, entry in zip(shards, entries, strict=True):
-            shard.tokens.will_need(entry.place.start, entry.place.stop)
-        rows = np.array([entry.rows for entry in entries])
-        most = int(rows.max())
-        tokens = np.zeros((len(places), most, self._store.width), np.float16)
-        boxes = np.zeros((len(places), most, 4), np.float32)
-        for image, (shard, entry) in enumerate(zip(shards, entries, strict=True)):
-            tokens[image, : entry.rows] = shard.tokens.array[entry.place]
-            boxes[image, : entry.rows] = shard.boxes.array[entry.place]
-        self._check_finite(places, tokens, boxes)
-        sizes = np.array([(entry.width or 1, entry.height or 1) * 2 for entry in entries], np.float32)
-        return Visual(
-            tokens=torch.from_numpy(tokens),
-            mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
-            boxes_xyxy=torch.from_numpy(boxes / sizes[:, None]) if all(entry.has_boxes for entry in entries) else None,
-        )
-
-    def _check_finite(self, places: np.ndarray, tokens: np.ndarray, boxes: np.ndarray) -> None:
-        if _all_finite(tokens) and np.isfinite(boxes).all():
-            return
-        for place, own_tokens, own_boxes in zip(places, tokens, boxes, strict=True):
-            for kind, values in (("features", own_tokens), ("boxes", own_boxes)):
-                if not np.isfinite(values).all():
-                    where = _where(self._store.folder, self._entries[place].shard, self._images[place])
-                    raise DataError(f"{where}: {kind} contain NaN or infinity")
 
 
 class _Entry(NamedTuple):
@@ -249,7 +226,9 @@ class _Shard:
     @cached_property
     def boxes(self) -> MappedArray:
         """Opened when they are needed: every mapped file takes a descriptor."""
-        return MappedArray(shard_file(self._folder, self._number, "boxes.npy"), (self._rows, 4), np.float32)
+        boxes = MappedArray(shard_file(self._folder, self._number, "boxes.npy"), (self._rows, 4), np.float32)
+        boxes.will_need()  # a page holds those of several images: in one piece they take far fewer reads
+        return boxes
 
 
 def _all_finite(halves: NDArray[np.float16]) -> bool:

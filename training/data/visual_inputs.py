@@ -26,7 +26,7 @@ from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfi
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco import read_image_sizes
 from training.data.datasets import merge_provenance, provenance_of_record
-from training.data.feature_store import FeatureStore, StoredBatches, StoreWriter
+from training.data.feature_store import FeatureStore, StoreWriter
 from training.data.regions import FORMATS, RegionFeatures, Regions
 from training.data.views import EpochViews
 from training.errors import ConfigError, DataError
@@ -398,45 +398,27 @@ def check_images(features: RegionFeatures, images: Sequence[str], where: str) ->
         raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}{hint}")
 
 
-def open_batches(
-    features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner
-) -> "StoredBatches | ImageByImage":
-    """Prepare the reading of batches of images.
+def read_batch(features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> Visual:
+    """Read B images as one batch, padded with zeros to the regions of the image with most.
     ``family``: of the captioner, or the captioner itself; says whether boxes are needed.
 
     Raises:
-        DataError: an image of a store is missing or lacks what the family needs; of other formats, it is read to know.
-            The features are of another width than a given captioner's visual tokens.
+        DataError: an image is missing, malformed or lacks what the family needs, or the features are of another width
+            than a given captioner's visual tokens.
     """
     if isinstance(family, Captioner) and features.width != family.config.token_width:
         raise DataError(
             f"the stored features are {features.width} wide, but the visual tokens of this {type(family).__name__} are "
             f"{family.config.token_width} wide; give the features that it was trained on"
         )
-    if not isinstance(features, FeatureStore):
-        return ImageByImage(features, images, family)
-    for image in images:
-        check_needs(family, image, features.entry(image).has_boxes)
-    return StoredBatches(features, images)
-
-
-class ImageByImage:
-    """Batches of a list of images of a format that is read one image at a time.
-
-    An image that lacks what the family needs is an error when it is read.
-    """
-
-    def __init__(self, features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> None:
-        self._features, self._images, self._family = features, images, family
-
-    def read(self, places: np.ndarray) -> Visual:
-        """Read images, as :meth:`StoredBatches.read` does."""
-        return pad_regions([self._read(self._images[place]) for place in places])
-
-    def _read(self, image: str) -> Regions:
-        regions = self._features.read(image)
-        check_needs(self._family, image, regions.boxes_xyxy is not None)
-        return regions
+    if isinstance(features, FeatureStore):
+        for image in images:
+            check_needs(family, image, features.entry(image).has_boxes)
+        return features.read_batch(images)
+    regions = [features.read(image) for image in images]
+    for image, own in zip(images, regions, strict=True):
+        check_needs(family, image, own.boxes_xyxy is not None)
+    return pad_regions(regions)
 
 
 def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool) -> None:
@@ -490,27 +472,32 @@ class StoredInputs(VisualInputs):
             DataError: images have no features, or an image lacks what the family needs.
         """
         self.token_width = features.width
-        self._train = splits["train"]
         self.facts = {"features": facts}
+        self._features, self._splits, self._family = features, splits, family
         for split, images in splits.items():
             check_images(features, images, f"features: {split}")
-        self._batches = {split: open_batches(features, images, family) for split, images in splits.items()}
-        for batches in self._batches.values():
-            batches.read(np.arange(1))  # fails before training instead of hours later
+            # Fails before training instead of hours later; the index of a store says more than its first image.
+            if isinstance(features, FeatureStore):
+                for image in images:
+                    check_needs(family, image, features.entry(image).has_boxes)
+            read_batch(features, images[:1], family)
+
+    def _read(self, split: str, images: np.ndarray) -> Visual:
+        return read_batch(self._features, [self._splits[split][image] for image in images], self._family)
 
     def training_batch(self, images: np.ndarray) -> Visual:
-        return self._batches["train"].read(images)
+        return self._read("train", images)
 
     def dev_batch(self, images: np.ndarray) -> Visual:
-        return self._batches["dev"].read(images)
+        return self._read("dev", images)
 
     def pooled(self, images: np.ndarray) -> NDArray[np.float32]:
-        tokens, mask, _ = self._batches["train"].read(images)
+        tokens, mask, _ = self._read("train", images)
         pooled: NDArray[np.float32] = mean_of_real(tokens.float(), mask)[:, 0].numpy()
         return pooled
 
     def pooled_key(self) -> list[Any]:
-        images = self._train
+        images = self._splits["train"]
         samples = self.pooled(np.array([0, len(images) // 2, len(images) - 1]))
         return [self.facts, sha256_of_bytes(samples.tobytes()), list(images)]
 

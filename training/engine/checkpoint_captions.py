@@ -14,8 +14,8 @@ from training.configs.schema import ExperimentConfig
 from training.data.regions import RegionFeatures
 from training.data.visual_inputs import (
     check_images,
-    open_batches,
     open_stored_features,
+    read_batch,
     visual_of_features,
     visual_of_images,
 )
@@ -138,13 +138,12 @@ class DatasetCaptioner:
         if self.trained.backbone is None:
             features = self.stored_features(data)
             check_images(features, images, f"features of {self.path}")
-            batches = open_batches(features, images, self.trained.captioner)
         elif read_image is None:
             raise DataError(f"{self.path} captions photographs; give the folder of the images with --images")
         for start in tqdm(range(0, len(images), self._batch), desc=self.experiment.name, unit="batch"):
             names = images[start : start + self._batch]
             if self.trained.backbone is None:
-                visual = visual_of_features(batches.read(np.arange(start, start + len(names))))
+                visual = visual_of_features(read_batch(features, names, self.trained.captioner))
                 yield names, tree_map_only(torch.Tensor, lambda part: part.to(self._device), visual)
             else:
                 assert read_image is not None

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from training.data.feature_store import FeatureStore, StoredBatches, StoreWriter
+from training.data.feature_store import FeatureStore, StoreWriter
 from training.errors import DataError
 
 WIDTH = 3
@@ -141,13 +141,12 @@ def test_numbers_that_are_not_finite_are_refused_with_file_id_and_reason(tmp_pat
     np.save(path, values)
     store = FeatureStore(tmp_path / "store")
     assert len(store.read("0").features) == 2
-    batches = StoredBatches(store, ["2", "1", "0"])
-    assert len(batches.read(np.array([0, 2])).tokens) == 2
+    assert len(store.read_batch(["2", "0"]).tokens) == 2
     complaint = rf"shard-00000\.tokens\.npy, image 1: {kind} contain NaN or infinity"
     with pytest.raises(DataError, match=complaint):
         store.read("1")
     with pytest.raises(DataError, match=complaint):
-        batches.read(np.array([0, 1]))
+        store.read_batch(["2", "1"])
 
 
 def test_facts_that_an_image_does_not_have_are_unknown_in_the_store(tmp_path):
@@ -210,4 +209,4 @@ def test_a_damaged_store_is_refused_with_the_file(tmp_path, spoil, complaint):
     fill(folder, random_features(4))
     spoil(folder)
     with pytest.raises(DataError, match=complaint):
-        StoredBatches(FeatureStore(folder), ["0", "3"])
+        FeatureStore(folder).read_batch(["0", "3"])
