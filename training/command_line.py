@@ -1,15 +1,6 @@
 """Run the commands of the workstation: options by typer, errors in one sentence, exit statuses.
 
-A command is a function with typed parameters; its docstring is the help text and its parameters are the options::
-
-    def caption(images: Annotated[Path, typer.Argument(help="Folder.")], threads: ThreadsOption = None) -> None: ...
-
-    def main() -> int:
-        return run_command(caption, "python -m training.caption", errors=(DataError,))
-
-
-    if __name__ == "__main__":
-        sys.exit(main())
+A command is a function with typed parameters; its docstring is the help text and its parameters are the options.
 """
 
 import functools

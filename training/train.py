@@ -15,6 +15,7 @@ from training.data.checking import check_data, count_kinds
 from training.engine.distributed import DeviceError, OtherProcessError, Processes, choose_device
 from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
+from training.engine.reporting import summary
 from training.engine.run_folder import is_finished
 from training.engine.trainer import Trainer
 from training.errors import BackboneError, CheckpointError, ConfigError, DataError, TrainingError
@@ -129,7 +130,7 @@ def _train_run(
     trainer = Trainer(config, data_folder(), folder, CACHE, processes, saved_epochs)
     trainer.run()
     if processes.is_first:
-        Console().print(trainer.summary())
+        Console().print(summary(config, trainer.progress.history))
         print(f"best model by dev CIDEr: {trainer.result}")
 
 

@@ -1,9 +1,8 @@
 """The precision of a run whose experiment leaves it open (``precision: auto``): the faster one on this device.
 
-Instructions for bf16 do not mean that bf16 is faster. On one thread of an Intel with avx512_bf16 and no AMX, torch
-multiplies (1500, 512) x (512, 1536) at 51 GFLOPS in bf16 and at 110 in float32; on an AMD with Zen 4 the ratio is the
-other way round. On a CPU the model's own product is therefore timed. GPUs with bf16 instructions are always faster with
-them; older ones get fp16.
+Instructions for bf16 do not mean that bf16 is faster on a CPU: an Intel with avx512_bf16 and no AMX is twice as fast in
+float32. The model's own product is therefore timed there. GPUs with bf16 instructions are always faster with them;
+older ones get fp16.
 """
 
 import time

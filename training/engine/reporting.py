@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from types import TracebackType
 from typing import Any
 
 from rich.table import Table
@@ -43,7 +42,7 @@ class _RunBar(tqdm):
 
 
 class RunReport:
-    """Reports a run on the terminal, in log.jsonl and in TensorBoard; used by the first process in a ``with`` block."""
+    """Reports a run on the terminal, in log.jsonl and in TensorBoard; used by the first process; to be closed."""
 
     def __init__(self, folder: Path, plan: Plan, progress: Progress) -> None:
         """``progress``: position of the run; the trainer updates it."""
@@ -53,18 +52,10 @@ class RunReport:
         _truncate(folder / LOG, len(progress.history))
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=progress.steps_done + 1)
 
-    def __enter__(self) -> "RunReport":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the progress bar and TensorBoard's file."""
         self._bar.close()
         self._writer.close()
-
-    def message(self, text: str) -> None:
-        """Print a sentence above the progress bar."""
-        tqdm.write(text)
 
     def begin_epoch(self) -> None:
         """Show the name of the epoch in the progress bar."""

@@ -1,6 +1,7 @@
 """The files of a run's folder."""
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ LOG = "log.jsonl"
 """A JSON object for each epoch."""
 _EXPERIMENT = "experiment.json"
 """The experiment that the folder belongs to."""
+_COMPUTE_OPTIONS = re.compile(
+    r"compile|checkpoint_minutes|log_every|precision|evaluation\.images_per_batch|phases\.\d+\.accumulate"
+)
+"""Keys that may change when a run is resumed, because the result is the same but for rounding."""
 
 
 def epoch_file(phase: str, epoch: int) -> str:
@@ -77,8 +82,13 @@ def _differing_keys(folder: Path, config: ExperimentConfig) -> list[str] | None:
         first = build_config(ExperimentConfig, raw, str(folder), ignore_unknown_keys=True)
     except (OSError, ConfigError, json.JSONDecodeError):
         return None
-    before, now = (_flat(asdict(_without_compute_options(experiment))) for experiment in (first, config))
-    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    # The options of features that are not given do not count.
+    comparable = [
+        replace(experiment, features=experiment.features or FeaturesConfig()) for experiment in (first, config)
+    ]
+    before, now = (_flat(asdict(experiment)) for experiment in comparable)
+    differing = (key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return sorted(key for key in differing if not _COMPUTE_OPTIONS.fullmatch(key))
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:
@@ -87,19 +97,3 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
     if not entries:
         return {path: value}
     return {place: leaf for key, own in entries for place, leaf in _flat(own, f"{path}.{key}".lstrip(".")).items()}
-
-
-def _without_compute_options(config: ExperimentConfig) -> ExperimentConfig:
-    """Reset the options that may change when a run is resumed, because the result is the same but for rounding."""
-    phases = [replace(phase, accumulate=1) for phase in config.phases]
-    evaluation = replace(config.evaluation, images_per_batch=1)
-    return replace(
-        config,
-        phases=phases,
-        evaluation=evaluation,
-        features=config.features or FeaturesConfig(),  # options of features that are not given
-        compile=False,
-        checkpoint_minutes=0.0,
-        log_every=1,
-        precision="auto",
-    )

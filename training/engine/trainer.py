@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.table import Table
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler
+from tqdm import tqdm
 
 from training.checkpoint import (
     optimizer_tensors,
@@ -29,7 +29,7 @@ from training.engine.moving_average import WeightAverage
 from training.engine.optimizers import layers_with_factors, make_optimizer, parameter_groups
 from training.engine.precision import choose_precision
 from training.engine.progress import Plan, Progress
-from training.engine.reporting import RunReport, summary
+from training.engine.reporting import RunReport
 from training.engine.results import ResultReader, StepResult
 from training.engine.run_folder import BEST, CHECKPOINT, claim_folder, epoch_file, load_of_run
 from training.engine.schedules import make_scheduler
@@ -118,7 +118,7 @@ class Trainer:
             self.progress = Progress(**state)
         with ExitStack() as stack:
             if self.processes.is_first:
-                self._report = stack.enter_context(RunReport(self.folder, self.plan, self.progress))
+                self._report = stack.enter_context(closing(RunReport(self.folder, self.plan, self.progress)))
             self._choose_precision()
             while self.progress.phase < len(self.config.phases):
                 self._run_phase(tensors)
@@ -130,11 +130,7 @@ class Trainer:
         choice = processes.from_first(lambda: choose_precision(self.config, processes.device, processes.count, former))
         processes.precision = self.progress.precision = choice.precision
         if self._report and choice.message:
-            self._report.message(choice.message)
-
-    def summary(self) -> Table:
-        """Build the table of the run so far, with a row for each phase."""
-        return summary(self.config, self.progress.history)
+            tqdm.write(choice.message)
 
     @property
     def result(self) -> Path:
@@ -168,7 +164,7 @@ class Trainer:
         done, total = self.plan.steps_of_phase(progress)
         self._averages = _averages(modules, phase.average, tensors, done)
         if self._report and phase.average and total * (1 - phase.average) < 1:
-            self._report.message(
+            tqdm.write(
                 f"phase {phase.name}: average {phase.average:g} covers {1 / (1 - phase.average):.0f} steps, and the "
                 f"phase has {total}; a lower average follows the weights sooner"
             )

@@ -1,6 +1,7 @@
 """Reports of a run."""
 
 import json
+from contextlib import closing
 
 from tests.training.event_files import scalars
 from training.configs.schema import ExperimentConfig, PhaseConfig
@@ -16,7 +17,7 @@ def epochs_of(folder):
 
 
 def report(folder, progress, *epochs):
-    with RunReport(folder, PLAN, progress) as writer:
+    with closing(RunReport(folder, PLAN, progress)) as writer:
         for epoch in epochs:
             writer.epoch({"phase": "only", "epoch": epoch}, DevScores({}))
 
@@ -31,7 +32,7 @@ def test_a_line_that_a_kill_has_truncated_is_removed(tmp_path):
 
 def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path):
     progress = Progress()
-    with RunReport(tmp_path, PLAN, progress) as writer:
+    with closing(RunReport(tmp_path, PLAN, progress)) as writer:
         for scores in (DevScores(None, {"cider": 0.5}, 2), DevScores({"cider": 0.25}, {"cider": 0.75}, 2)):
             progress.steps_done += 5
             writer.epoch({"phase": "only"}, scores)
