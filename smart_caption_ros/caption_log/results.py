@@ -1,4 +1,4 @@
-"""What was found, as a program reads it and as a person does: JSON, CSV, a line, pictures."""
+"""What was found, as a program reads it and as a person does: CSV, a line, pictures."""
 
 import base64
 import csv
@@ -13,16 +13,6 @@ from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
 from smart_caption_ros.json_text import json_text
 
 PICTURE, PICTURE_FILE = "picture_base64", "picture_file"
-
-
-def to_json(row: LogRow, picture: Path | None = None) -> dict[str, Any]:
-    """Return the JSON of a row: that of its record, with its id, its time and the file of its picture.
-
-    Args:
-        picture: file of its picture, if that was written.
-    """
-    file = None if picture is None else str(picture)
-    return {"id": row.id, "time": iso_utc(row.time_ns), **row.values, "picture": file}
 
 
 def place_of(pose: Mapping[str, Any]) -> str:

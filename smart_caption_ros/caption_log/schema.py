@@ -160,10 +160,11 @@ def _check_is_file(path: Path) -> None:
 
 def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the version of a log, 0 for an empty file."""
-    with _snapshot(connection):
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    # One statement sees one state of the file, whatever another process writes meanwhile.
+    application, version, tables = connection.execute(
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
+        "FROM pragma_application_id, pragma_user_version"
+    ).fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise CaptionLogError(f"{path} is an SQLite database of another program, not a caption log")
     if application == APPLICATION_ID and version != VERSION:
@@ -172,20 +173,6 @@ def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
             "and name another file here"
         )
     return int(version)
-
-
-@contextmanager
-def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let all queries see the same state of the file, whatever another process writes meanwhile."""
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if connection.in_transaction:  # SQLite ends it itself after some errors
-            connection.execute("ROLLBACK")
 
 
 def _set_wal(connection: sqlite3.Connection) -> str:

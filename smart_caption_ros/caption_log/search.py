@@ -217,7 +217,7 @@ class LogReader:
             )
             values = (*MARKS, *MARKS, expression, min(ids), max(ids), *ids)
             marked |= {number: (text, terms) for number, text, terms in self._rows(statement, values)}
-        return [_highlights(row, words, marked.get(row.id)) for row in rows]
+        return [_highlights(row, words, *marked.get(row.id, ("", ""))) for row in rows]
 
     def all_rows(self) -> Iterator[LogRow]:
         """Yield all rows with their pictures, the oldest first.
@@ -345,11 +345,10 @@ def _places(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
-def _highlights(row: LogRow, words: SearchWords, marked: tuple[str, str] | None) -> Highlights:
+def _highlights(row: LogRow, words: SearchWords, marked_text: str, marked_terms: str) -> Highlights:
     """Translate what `highlight` returned for the text and for the search terms of a row."""
     text, joined = row.text, " ".join(row.search_terms)
-    in_text = marked_characters(text, [] if marked is None else [marked[0]])
-    in_terms = marked_characters(joined, [] if marked is None else [marked[1]])
+    in_text, in_terms = marked_characters(text, marked_text), marked_characters(joined, marked_terms)
     words.mark_beginnings(text, in_text)
     words.mark_beginnings(joined, in_terms)
     pieces = groupby(zip(text, in_text, strict=True), key=lambda character: character[1])

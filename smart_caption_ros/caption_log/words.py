@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from smart_caption_ros.caption_log.schema import CaptionLogError
 
@@ -61,7 +61,7 @@ class SearchWords:
         for quoted, word in _PART.findall(text):
             content = quoted or word.replace('"', " ").rstrip("*")
             if word.endswith("*") and not _UNSPACED.search(content):
-                if words := tuple(_words_of(content)):
+                if words := tuple(_WORD.findall(_folded(content))):
                     self.beginnings.append(words)
             elif any(map(str.isalnum, content)):  # FTS5 would find nothing for a phrase without words
                 self.phrases.append(content)
@@ -109,21 +109,20 @@ def quoted(text: str) -> str:
     return '"{}"'.format("".join(c if c.isprintable() else " " for c in with_breaks(text)).replace('"', '""'))
 
 
-def marked_characters(text: str, versions: Iterable[str]) -> list[bool]:
+def marked_characters(text: str, highlighted: str) -> list[bool]:
     """Return which characters of a text FTS5 found.
 
     Args:
-        versions: what `highlight` returned for it, with breaks and :data:`MARKS`.
+        highlighted: what `highlight` returned for it, with breaks and :data:`MARKS`; empty if it was not called.
     """
     is_marked = [False] * len(text)
-    for version in versions:
-        place, is_found = 0, False
-        for character in version:
-            if character in MARKS:
-                is_found = character == MARKS[0]
-            elif place < len(text) and character == text[place]:  # else a break
-                is_marked[place] |= is_found
-                place += 1
+    place, is_found = 0, False
+    for character in highlighted:
+        if character in MARKS:
+            is_found = character == MARKS[0]
+        elif place < len(text) and character == text[place]:  # else a break
+            is_marked[place] = is_found
+            place += 1
     return is_marked
 
 
@@ -135,10 +134,6 @@ def _beginnings_in(text: str, words: tuple[str, ...]) -> Iterator[tuple[int, int
         *before, last = found[first : first + len(words)]
         if last.startswith(words[-1]) and tuple(before) == words[:-1]:
             yield spans[first][0], spans[first + len(words) - 1][1]
-
-
-def _words_of(text: str) -> list[str]:
-    return _WORD.findall(_folded(text))
 
 
 def _folded(text: str) -> str:

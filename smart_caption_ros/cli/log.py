@@ -124,7 +124,8 @@ def find(
     """Find captions: where and when something was seen."""
     with errors_in_a_sentence():
         from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.results import to_json, write_picture_of
+        from smart_caption_ros.caption_log.results import write_picture_of
+        from smart_caption_ros.caption_log.times import iso_utc
 
         # The command takes what looks like an option for a word, because words may begin with a dash.
         for word in words or ():
@@ -138,7 +139,12 @@ def find(
             rows = reader.find(query, with_pictures=options.pictures is not None)
             paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
         if options.as_json:
-            print_json([to_json(row, path) for row, path in zip(rows, paths, strict=True)])
+            print_json(
+                [
+                    {"id": row.id, "time": iso_utc(row.time_ns), **row.values, "picture": path and str(path)}
+                    for row, path in zip(rows, paths, strict=True)
+                ]
+            )
             return
         for row, path in zip(rows, paths, strict=True):
             _print_row(row, path)

@@ -6,7 +6,7 @@ import pytest
 
 from smart_caption_ros.caption_log import CaptionLog, CaptionLogError
 from smart_caption_ros.caption_log.recording import Recorder
-from smart_caption_ros.imaging.errors import ImageError
+from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.record import CaptionStatus, LazyImage, Pose
 from tests.caption_log.rows import START_NS, caption, rows_of, texts_of
 
