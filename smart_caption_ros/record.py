@@ -343,28 +343,13 @@ class CaptionRecord:
             "status": self.status.value,
             "status_message": self.status_message,
             "text": caption.text,
-            "words": [
-                {
-                    "text": word.text,
-                    "log_probability": rounded(word.log_probability),
-                    "box_xyxy": _box(word.box_xyxy),
-                }
-                for word in caption.words
-            ],
+            "words": [_values(word) for word in caption.words],
             "score": rounded(caption.score),
             "confidence": rounded(caption.confidence),
             "calibrated_confidence": rounded(caption.calibrated_confidence),
-            "alternatives": [{"text": other.text, "score": rounded(other.score)} for other in caption.alternatives],
+            "alternatives": [_values(other) for other in caption.alternatives],
             "shows_detail": caption.shows_detail,
-            "objects": [
-                {
-                    "class_name": item.class_name,
-                    "class_id": int(item.class_id),
-                    "score": rounded(item.score),
-                    "box_xyxy": _box(item.box_xyxy),
-                }
-                for item in caption.objects
-            ],
+            "objects": [_values(item) for item in caption.objects],
             "nouns": [
                 {
                     "noun": noun.text,
@@ -538,6 +523,15 @@ def _from_json(values: Mapping[str, Any], image: LazyImage | None) -> CaptionRec
     )
 
 
+def _values(part: Word | Alternative | DetectedObject) -> dict[str, Any]:
+    """Return the fields, which are the keys in JSON."""
+    values = {name: rounded(value) if isinstance(value, float) else value for name, value in vars(part).items()}
+    if not isinstance(part, Alternative):
+        is_finite = all(map(math.isfinite, part.box_xyxy))
+        values["box_xyxy"] = [rounded(value, 1) for value in part.box_xyxy] if is_finite else None
+    return values
+
+
 def _coverage(grounding: Grounding) -> dict[str, Any] | None:
     if (noun_coverage := rounded(grounding.coverage)) is None:
         return None
@@ -548,10 +542,6 @@ def _coverage(grounding: Grounding) -> dict[str, Any] | None:
         "unsupported_nouns": list(grounding.unsupported_nouns),
         "out_of_vocabulary_nouns": list(grounding.out_of_vocabulary_nouns),
     }
-
-
-def _box(box_xyxy: Sequence[float]) -> list[float | None] | None:
-    return [rounded(value, 1) for value in box_xyxy] if all(map(math.isfinite, box_xyxy)) else None
 
 
 def _xyxy(box: Sequence[float] | None) -> tuple[float, float, float, float]:
