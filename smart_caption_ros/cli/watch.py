@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,9 +15,6 @@ from smart_caption_ros.cli.terminal import (
     printable,
     report_error,
 )
-
-if TYPE_CHECKING:
-    from smart_caption_ros.record import CaptionRecord
 
 
 @dataclass(frozen=True)
@@ -34,12 +31,16 @@ def watch(*, options: WatchOptions) -> None:
     A line for each caption is printed instead where stdout is no terminal, as in a pipe.
     """
     with errors_in_a_sentence():
-        from smart_caption_ros.live.terminal import print_lines
+        from rich.console import Console
+
+        from smart_caption_ros.live.terminal import caption_line, caption_records
         from smart_caption_ros.live.terminal import watch as watch_feed
 
-        if not options.source:
-            _refuse_options_of_sources(options)
-        as_lines = options.as_json or options.count is not None or not _can_draw()
+        for name in () if options.source else ("bundle", "engine", "detector", "interval", "loop"):
+            if getattr(options, name) != getattr(WatchOptions(), name):
+                raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
+        can_draw = sys.stdout.isatty() and not Console().is_dumb_terminal
+        as_lines = options.as_json or options.count is not None or not can_draw
         if as_lines:
             log_to_terminal()
         opened = open_feed(
@@ -52,26 +53,8 @@ def watch(*, options: WatchOptions) -> None:
         with opened as feed:
             if not as_lines:
                 raise typer.Exit(watch_feed(feed))
-            out = (lambda live: print_json(live.to_json(), indent=None)) if options.as_json else _print_line
-            print_lines(feed, count=options.count, out=out, report=report_error)
-
-
-def _can_draw() -> bool:
-    """Whether stdout is a terminal whose cursor can be moved."""
-    from rich.console import Console
-
-    return sys.stdout.isatty() and not Console().is_dumb_terminal
-
-
-def _print_line(live: "CaptionRecord") -> None:
-    from smart_caption_ros.live.terminal import caption_line
-
-    print(printable(caption_line(live)), flush=True)
-
-
-def _refuse_options_of_sources(options: WatchOptions) -> None:
-    """Refuse options that would do nothing: a node has its own bundle, engine and detector."""
-    plain = WatchOptions()
-    for name in ("bundle", "engine", "detector", "interval", "loop"):
-        if getattr(options, name) != getattr(plain, name):
-            raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
+            for live in caption_records(feed, count=options.count, report=report_error):
+                if options.as_json:
+                    print_json(live.to_json(), indent=None)
+                else:
+                    print(printable(caption_line(live)), flush=True)

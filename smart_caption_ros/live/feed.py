@@ -66,10 +66,7 @@ class CaptionFeed:
     """
 
     def __init__(self, capacity: int = CAPACITY, trust: Trust = ACCEPT_ALL) -> None:
-        """
-        Args:
-            trust: which captions are refused, also of those that come with the status OK.
-        """
+        """``trust``: which captions are refused, also of those that come with the status OK."""
         self._capacity = capacity
         self._trust = trust
         self._changed = threading.Condition()
@@ -226,10 +223,8 @@ class CaptionFeed:
             oldest = self._items.popleft()
             if isinstance(oldest, CaptionRecord) and oldest.camera in self._statistics:
                 self._statistics[oldest.camera].lost += 1
-        if isinstance(item, CaptionRecord) and item.image is not None and self._waiting_images() >= _MAX_IMAGES:
-            item = replace(item, image=None)
+        if isinstance(item, CaptionRecord) and item.image is not None:
+            waiting = sum(isinstance(other, CaptionRecord) and other.image is not None for other in self._items)
+            item = replace(item, image=None) if waiting >= _MAX_IMAGES else item
         self._items.append(item)
         self._changed.notify_all()
-
-    def _waiting_images(self) -> int:
-        return sum(isinstance(item, CaptionRecord) and item.image is not None for item in self._items)

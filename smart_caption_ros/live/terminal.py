@@ -7,7 +7,7 @@ import io
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -73,32 +73,27 @@ def watch(feed: CaptionFeed) -> int:
     return 128 + signals.number
 
 
-def print_lines(
-    feed: CaptionFeed,
-    *,
-    count: int | None = None,
-    out: Callable[[CaptionRecord], object],
-    report: Callable[[str], object],
-) -> None:
-    """Print one line for each caption until the feed ends.
+def caption_records(
+    feed: CaptionFeed, *, count: int | None = None, report: Callable[[str], object]
+) -> Iterator[CaptionRecord]:
+    """Yield captions until the feed ends, at most `count`.
 
     Args:
-        out: prints a caption, on a line of text or of JSON.
         report: prints a sentence about what the feed waits for, or what failed.
 
     Raises:
         FeedError: the feed can never give a caption.
     """
-    printed = 0
+    taken = 0
     explain_s = time.monotonic() + _EXPLAIN_AFTER_S
-    while not feed.ended and (count is None or printed < count):
+    while not feed.ended and (count is None or taken < count):
         item = feed.next(0.5)
         if isinstance(item, CaptionRecord):
-            out(item)
-            printed += 1
+            yield item
+            taken += 1
         elif isinstance(item, FeedEvent) and item.kind not in _QUIET:
             report(f"{visible(item.camera or '', 60)}: {visible(item.text, 400)}".lstrip(": "))
-        if not printed and time.monotonic() > explain_s:
+        if not taken and time.monotonic() > explain_s:
             explain_s = float("inf")
             if feed.waiting_for:
                 report(f"waiting for {'; '.join(visible(sentence, 400) for sentence in feed.waiting_for)}")
