@@ -15,44 +15,35 @@ _LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """An engine in the registry.
-
-    Attributes:
-        create: makes the engine from its CPU threads, whether they poll for work, whether it may build engines, which
-            takes minutes, and the function that ends such a build.
-        automatic: whether ``auto`` may select it.
-    """
-
-    create: Callable[[int | None, bool, bool, Callable[[], bool]], Engine]
-    remedy: str
-    automatic: bool = True
-
-
-def _onnxruntime(provider: str, remedy: str, *, automatic: bool = True) -> _Entry:
-    return _Entry(
-        lambda threads, spinning, *_: OnnxRuntimeEngine(provider, threads, spinning=spinning), remedy, automatic
-    )
-
-
 # Fastest first: ``auto`` selects the first one that works.
-_ENGINES: dict[str, _Entry] = {
-    "tensorrt": _Entry(
-        lambda threads, spinning, may_build, is_cancelled: TensorRtEngine(
-            may_build=may_build, is_cancelled=is_cancelled
-        ),
-        "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption bundle build`",
+_REMEDIES = {
+    "tensorrt": (
+        "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption bundle build`"
     ),
-    # Not automatic: it may build for minutes when a session starts, and cannot tell in advance.
-    "onnxruntime-tensorrt": _onnxruntime(
-        TENSORRT, "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu", automatic=False
-    ),
-    "onnxruntime-cuda": _onnxruntime(CUDA, "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu"),
-    "onnxruntime-cpu": _onnxruntime(CPU, "pip install onnxruntime"),
+    "onnxruntime-tensorrt": "on a machine with TensorRT, replace onnxruntime by onnxruntime-gpu",
+    "onnxruntime-cuda": "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu",
+    "onnxruntime-cpu": "pip install onnxruntime",
 }
+"""What makes an engine work, by its name."""
+_PROVIDERS = {"onnxruntime-tensorrt": TENSORRT, "onnxruntime-cuda": CUDA, "onnxruntime-cpu": CPU}
+# It may build for minutes when a session starts, and cannot tell in advance.
+_NOT_AUTOMATIC = "onnxruntime-tensorrt"
 
-ENGINE_NAMES = (AUTO, *_ENGINES)
+ENGINE_NAMES = (AUTO, *_REMEDIES)
+
+
+def _create(
+    name: str,
+    threads: int | None = None,
+    *,
+    spinning: bool = True,
+    may_build: bool = False,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Engine:
+    """Create an engine by name; ``may_build``: whether it may build engines, which takes minutes."""
+    if name == "tensorrt":
+        return TensorRtEngine(may_build=may_build, is_cancelled=is_cancelled)
+    return OnnxRuntimeEngine(_PROVIDERS[name], threads, spinning=spinning)
 
 
 @dataclass(frozen=True)
@@ -99,11 +90,11 @@ def load_with(
     absent: list[str] = []
     refused: list[str] = []
     failure: EngineError | None = None
-    for candidate, entry in _ENGINES.items():
-        if not entry.automatic:
+    for candidate in _REMEDIES:
+        if candidate == _NOT_AUTOMATIC:
             continue
         try:
-            engine = entry.create(threads, spinning, False, is_cancelled)
+            engine = _create(candidate, threads, spinning=spinning)
         except EngineError as error:
             _LOGGER.debug("not %s: %s", candidate, error)
             absent.insert(0, f"{candidate}: {error}")
@@ -133,20 +124,19 @@ def create_engine(
     """
     if name == AUTO:
         return load_with(AUTO, threads, lambda engine: engine, spinning=spinning)[0]
-    if name not in _ENGINES:
+    if name not in ENGINE_NAMES:
         raise EngineError(f"unknown engine {name!r}; choose one of {', '.join(ENGINE_NAMES)}")
-    return _ENGINES[name].create(threads, spinning, True, is_cancelled)
+    return _create(name, threads, spinning=spinning, may_build=True, is_cancelled=is_cancelled)
 
 
 def available_engines() -> list[EngineReport]:
     """Try every engine on this machine and report the results."""
     reports = []
-    for name, entry in _ENGINES.items():
+    for name, remedy in _REMEDIES.items():
         try:
-            engine = entry.create(None, True, False, lambda: False)
-            reports.append(EngineReport(name, True, engine.description, ""))
+            reports.append(EngineReport(name, True, _create(name).description, ""))
         except EngineError as error:
-            reports.append(EngineReport(name, False, str(error), entry.remedy))
+            reports.append(EngineReport(name, False, str(error), remedy))
     return reports
 
 

@@ -49,8 +49,7 @@ class OnnxRuntimeEngine:
         Args:
             provider: :data:`CPU`, :data:`CUDA` or :data:`TENSORRT`.
             threads: CPU threads inside an operator; None leaves the choice to ONNX Runtime (all cores).
-            spinning: whether threads without work poll for it during a run, which is faster and takes CPU time from
-                other processes. Between runs no thread polls.
+            spinning: as for :func:`smart_caption_ros.engines.load_with`; between runs no thread polls.
 
         Raises:
             EngineError: ONNX Runtime is not installed, or a session does not get the provider.

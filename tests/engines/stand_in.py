@@ -19,9 +19,9 @@ class StandIn:
         self.on_build = lambda: None
         """Called at every build."""
         self.load = OnnxRuntimeEngine(CPU, 1).load
-        monkeypatch.setitem(engines._ENGINES, "tensorrt", engines._Entry(self._create, "none"))
+        monkeypatch.setattr(engines, "TensorRtEngine", self._create)
 
-    def _create(self, threads, spinning, may_build, is_cancelled):
+    def _create(self, *, may_build, is_cancelled):
         def load(path, content=None):
             if not may_build:
                 raise EngineError(f"the engine of {path.name} has not been built")
