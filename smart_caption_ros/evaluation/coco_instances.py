@@ -1,6 +1,6 @@
 """COCO ground truth: ``instances_*.json`` and a folder of images."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,13 +50,10 @@ class CocoInstances(GroundTruth):
             if path.stem in self._sequences:
                 raise SourceError(f"{path}: two files are called {path.stem}; rename one, results go by that name")
             self._sequences[path.stem] = _read_instances(path, self._found_at_opening)
+        self.lengths = {name: len(listed) for name, listed in self._sequences.items()}
         if not any(self._sequences.values()):
             issues = "; ".join(self._found_at_opening.sentences())
             raise SourceError(f"{self.spec}: no images are listed" + (f" that can be used: {issues}" if issues else ""))
-
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        return {name: len(images) for name, images in self._sequences.items()}
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
         for index, (number, image) in enumerate(self._sequences[sequence].items()):

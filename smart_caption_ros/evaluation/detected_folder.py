@@ -1,6 +1,6 @@
 """A folder of photographs with a detector's objects as the reference, in place of ground truth."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +34,9 @@ class DetectedFolder(GroundTruth):
             raise SourceError(f"{folder}: no such folder; give one of photographs")
         self._paths = ImageFolder(str(folder)).paths
         self._name = folder.resolve().name
+        self.lengths = {self._name: len(self._paths)}
         self._detect = detect
         self._frames: dict[int, GroundTruthFrame | None] = {}
-
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        return {self._name: len(self._paths)}
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
         for index in range(0, len(self._paths), every):

@@ -57,17 +57,14 @@ class DetectedFrames(GroundTruth):
         self._frames = frames
         self._minimum_score = minimum_score
         self._files = _files_of(path, frames.lengths)
+        self.lengths = {name: frames.lengths[name] for name in self._files}
         for sequence, file in self._files.items():
-            lists, length = len(_read(file).frames), frames.lengths[sequence]
+            lists, length = len(_read(file).frames), self.lengths[sequence]
             if lists != length:
                 raise SourceError(
                     f"{file} holds {lists} lists of detections, but sequence {sequence} has {length} frames: "
                     "a submission has a list for every frame, even if it is empty"
                 )
-
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        return {name: length for name, length in self._frames.lengths.items() if name in self._files}
 
     def frames(self, every: int = 1) -> Iterator[GroundTruthFrame]:
         self.issues = self._frames.issues = self._frames.opening_issues()

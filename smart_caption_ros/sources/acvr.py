@@ -5,7 +5,7 @@ figure without that sequence would be taken for the whole data set; all other fa
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -92,13 +92,9 @@ class AcvrSequences(GroundTruth):
         self._wants_objects = objects
         self._folders = self._find_sequences(root)
         # Reads every labels.json now, to find broken ones before hours of captioning.
-        self._lengths = {
+        self.lengths = {
             name: len(self._read_sequence(folder, DatasetIssues())) for name, folder in self._folders.items()
         }
-
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        return self._lengths
 
     def _find_sequences(self, root: Path) -> dict[str, Path]:
         if not root.is_dir():

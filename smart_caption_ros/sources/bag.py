@@ -34,8 +34,8 @@ class Bag(FrameSource):
             counts = image_topics(storage)
             duration_s = storage.duration_s
         self.topic = choose_image_topic(spec, counts, topic)
-        self._length = counts[self.topic]
-        self.mean_rate_hz = (self._length - 1) / duration_s if self._length > 1 and duration_s else 1.0
+        self.known_length = length = counts[self.topic]
+        self.mean_rate_hz = (length - 1) / duration_s if length > 1 and duration_s else 1.0
         """Images per second of the recording; 1 for a single image."""
 
     @classmethod
@@ -44,11 +44,7 @@ class Bag(FrameSource):
 
     @property
     def description(self) -> str:
-        return f"bag {self.spec}, topic {self.topic} ({self._length} images)"
-
-    @property
-    def known_length(self) -> int:
-        return self._length
+        return f"bag {self.spec}, topic {self.topic} ({self.known_length} images)"
 
     def _frames(self, step: int) -> Iterator[Frame]:
         from rosbags.typesys import Stores, get_typestore
@@ -89,10 +85,7 @@ def image_messages(storage: BagStorage, topics: Collection[str]) -> Iterator[Sto
 
 
 def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) -> str:
-    """Return the image topic of a bag that is meant.
-
-    Args:
-        topic: name of the topic; None for the only one with images.
+    """Return the image topic of a bag that is meant: the only one with images where `topic` is None.
 
     Raises:
         SourceError: there is no such topic, or there are several.

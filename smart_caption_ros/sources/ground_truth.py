@@ -2,7 +2,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -54,11 +55,6 @@ class DatasetIssues:
         count, first = self._found.get(issue, (0, where))
         self._found[issue] = (count + 1, first)
 
-    def copy(self) -> "DatasetIssues":
-        copied = DatasetIssues()
-        copied._found = dict(self._found)
-        return copied
-
     def __bool__(self) -> bool:
         return bool(self._found)
 
@@ -99,14 +95,11 @@ class GroundTruth(ABC):
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
+        self.lengths: dict[str, int] = {}
+        """Number of frames by sequence, in order, frames that will be left out included."""
         self.issues = DatasetIssues()
         """Issues of the latest pass; before the first pass, those found at opening."""
         self._found_at_opening = self.issues
-
-    @property
-    @abstractmethod
-    def lengths(self) -> Mapping[str, int]:
-        """Number of frames by sequence, in order, frames that will be left out included."""
 
     @abstractmethod
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
@@ -120,7 +113,7 @@ class GroundTruth(ABC):
 
     def opening_issues(self) -> DatasetIssues:
         """Return the issues found at opening, to continue counting."""
-        return self._found_at_opening.copy()
+        return deepcopy(self._found_at_opening)
 
     def count(self, every: int = 1) -> int:
         """Return the number of frames of a pass, frames that will be left out included."""

@@ -28,7 +28,7 @@ class ImageFolder(FrameSource):
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
         path = Path(spec)
-        self.paths = [path]
+        self.paths, self.known_length = [path], 1
         if not path.is_dir():
             return
         try:
@@ -36,6 +36,7 @@ class ImageFolder(FrameSource):
         except OSError as error:
             raise SourceError(f"cannot read the folder {spec}: {error.strerror}") from error
         self.paths = sorted(filter(is_image_file, entries), key=natural_order)
+        self.known_length = len(self.paths)
         if not self.paths:
             raise SourceError(
                 f"no images in the folder {spec} (files ending in {', '.join(IMAGE_SUFFIXES)}; "
@@ -53,10 +54,6 @@ class ImageFolder(FrameSource):
     @property
     def description(self) -> str:
         return f"folder {self.spec} ({counted(len(self.paths), 'image')})" if self._is_folder else f"image {self.spec}"
-
-    @property
-    def known_length(self) -> int:
-        return len(self.paths)
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         return str(self.paths[frame.index])

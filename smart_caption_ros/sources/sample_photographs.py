@@ -25,6 +25,7 @@ class SamplePhotographs(ImageFolder):
         if module is None or module.origin is None:
             raise SourceError("the sample photographs come with scikit-image: pip install scikit-image")
         self.paths = [Path(module.origin).with_name("data") / name for name in _FILES]
+        self.known_length = len(self.paths)
 
     @classmethod
     def accepts(cls, spec: str) -> bool:

@@ -27,6 +27,7 @@ class Sequences(FrameSource):
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
         self._data = AcvrSequences(sample_sequences_path() if spec == SAMPLE else Path(spec))
+        self.known_length = sum(self._data.lengths.values())
 
     @classmethod
     def accepts(cls, spec: str) -> bool:
@@ -36,10 +37,6 @@ class Sequences(FrameSource):
     def description(self) -> str:
         what = "the household sequences in the package" if self.spec == SAMPLE else f"sequences {self.spec}"
         return f"{what} ({len(self._data.lengths)} with {self.known_length} frames)"
-
-    @property
-    def known_length(self) -> int:
-        return sum(self._data.lengths.values())
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         return f"{self.spec}#{frame.name}"

@@ -74,6 +74,8 @@ class FrameSource(ABC):
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
+        self.known_length: int | None = None
+        """Number of frames in a pass, unreadable ones included; None if unknown."""
         self.skipped_frames: list[SkippedFrame] = []
 
     @classmethod
@@ -85,11 +87,6 @@ class FrameSource(ABC):
     @abstractmethod
     def description(self) -> str:
         """Kind, name and size for a log line: "folder photos (12 images)"."""
-
-    @property
-    @abstractmethod
-    def known_length(self) -> int | None:
-        """Number of frames in a pass, unreadable ones included; None if unknown."""
 
     @abstractmethod
     def _frames(self, step: int) -> Iterator[Frame]:

@@ -26,7 +26,7 @@ class Video(FrameSource):
         super().__init__(spec)
         capture = self._open()
         count = capture.get(cv2.CAP_PROP_FRAME_COUNT)
-        self._length = int(count) if count > 0 else None  # raw streams (.m2v, .mjpeg) do not say
+        self.known_length = int(count) if count > 0 else None  # raw streams (.m2v, .mjpeg) do not say
         self._fps = capture.get(cv2.CAP_PROP_FPS)
         capture.release()
 
@@ -36,12 +36,8 @@ class Video(FrameSource):
 
     @property
     def description(self) -> str:
-        length = f"{self._length} frames" if self._length is not None else "unknown length"
+        length = f"{self.known_length} frames" if self.known_length is not None else "unknown length"
         return f"video {self.spec} ({length}, {self._fps:g} frames a second)"
-
-    @property
-    def known_length(self) -> int | None:
-        return self._length
 
     def _open(self) -> cv2.VideoCapture:
         with quiet_opencv(), opencv_path(Path(self.spec)) as path:
@@ -59,7 +55,7 @@ class Video(FrameSource):
                 ok, image_bgr = capture.read()
                 if not ok:
                     broken += 1
-                    if self._length is not None and index + broken >= self._length:
+                    if self.known_length is not None and index + broken >= self.known_length:
                         break
                     continue
                 for damaged in range(index, index + broken):
@@ -70,5 +66,5 @@ class Video(FrameSource):
                 index += 1
         finally:
             capture.release()
-        if self._length is not None and 0 < index < self._length:
-            logger.warning("%s ended after %d of %d frames", self.spec, index, self._length)
+        if self.known_length is not None and 0 < index < self.known_length:
+            logger.warning("%s ended after %d of %d frames", self.spec, index, self.known_length)

@@ -37,10 +37,6 @@ class Webcam(FrameSource):
     def description(self) -> str:
         return f"camera {self.spec.removeprefix('/dev/video')}"
 
-    @property
-    def known_length(self) -> None:
-        return None
-
     def _open(self) -> cv2.VideoCapture:
         number = self.spec.removeprefix("/dev/video")
         with quiet_opencv():

@@ -27,7 +27,6 @@ class Recording(FrameSource):
         return False
 
     description = "a recording"
-    known_length = None
 
     def _frames(self, step):
         for index, shade in enumerate(self._shades):
