@@ -99,21 +99,6 @@ class FolderOptions(BenchmarkOptions):
     ] = None
 
 
-@dataclass(frozen=True)
-class ScoreOptions:
-    """The options of `coverage score` beside the caption and the classes."""
-
-    as_json: JsonOption = False
-    pipeline: PipelineOption = None
-    word_vectors: WordVectorsOption = None
-    synonyms: Annotated[
-        Path | None,
-        Option(help="List of synonyms in the format published with CHAIR, each of which counts as its class."),
-    ] = None
-    minimum_similarity: Annotated[float, Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0
-    class_counts: Annotated[bool, Option("--class-counts", help="Count each object, not each class once.")] = False
-
-
 def acvr(
     root: Annotated[
         Path | None,
@@ -166,11 +151,10 @@ def folder(
         _check(options, (detector, *input_files([photographs])))
         from smart_caption_ros.captioning import Detector
         from smart_caption_ros.detection.detector import MINIMUM_SCORE
-        from smart_caption_ros.engines import load_with
         from smart_caption_ros.evaluation.detected_folder import DetectedFolder
 
         score = MINIMUM_SCORE if options.detection_score is None else options.detection_score
-        loaded, _ = load_with(options.engine, None, lambda created: Detector(detector, created, minimum_score=score))
+        loaded = Detector.from_onnx(detector, options.engine, minimum_score=score)
         objects = f"detections by {detector.name}, score {score:g} or more: a reference, not ground truth"
         _benchmark(DetectedFolder(photographs, loaded.detect), options, objects, loaded.class_names)
 
@@ -179,7 +163,15 @@ def score(
     caption: Annotated[str, Option(help="The caption.")],
     classes: Annotated[str, Option(help="Classes of the objects, separated by commas.")],
     *,
-    options: ScoreOptions,
+    as_json: JsonOption = False,
+    pipeline: PipelineOption = None,
+    word_vectors: WordVectorsOption = None,
+    synonyms: Annotated[
+        Path | None,
+        Option(help="List of synonyms in the format published with CHAIR, each of which counts as its class."),
+    ] = None,
+    minimum_similarity: Annotated[float, Option(min=0, max=1, help="Count lower similarities as 0.")] = 0.0,
+    class_counts: Annotated[bool, Option("--class-counts", help="Count each object, not each class once.")] = False,
 ) -> None:
     """Score a caption against the classes of objects, and print which noun was assigned to which class."""
     with errors_in_a_sentence():
@@ -188,18 +180,18 @@ def score(
 
         names = [name.strip() for name in classes.split(",") if name.strip()]
         coverage = NounCoverage.load(
-            options.pipeline,
-            options.word_vectors,
-            synonyms=options.synonyms,
+            pipeline,
+            word_vectors,
+            synonyms=synonyms,
             class_list=(*COCO_CLASSES, *names),
             options=CoverageOptions(
-                minimum_similarity=options.minimum_similarity,
-                synonyms=options.synonyms is not None,
-                class_counts=options.class_counts,
+                minimum_similarity=minimum_similarity,
+                synonyms=synonyms is not None,
+                class_counts=class_counts,
             ),
         )
         result = coverage.score(caption, names)
-        if options.as_json:
+        if as_json:
             print_json(result.to_json())
         else:
             _print_coverage(result)
@@ -238,7 +230,7 @@ def _benchmark(
 ) -> None:
     from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.evaluation import coverage_benchmark
-    from smart_caption_ros.evaluation.comparison import CoverageComparison
+    from smart_caption_ros.evaluation.comparison import CoverageComparison, distinguished
     from smart_caption_ros.grounding import NounCoverage
 
     log_to_terminal()
@@ -252,14 +244,16 @@ def _benchmark(
             if captions.reused > made:
                 report_error(f"{captions.label}: {captions.reused - made} captions were kept from an earlier run")
     names = coverage.vectors.name, coverage.finder.name
-    comparison = CoverageComparison(outcomes, frames.spec, options.every, objects, *names)
+    comparison = CoverageComparison(distinguished(outcomes), frames.spec, options.every, objects, *names)
     for sentence in comparison.skipped():
         report_error(sentence)
     # Files first: printing may end the command, when a reader such as `head` closes the pipe.
     if options.json_file is not None:
         write_json(options.json_file, comparison.to_json())
     if options.html is not None:
-        write_text_atomically(options.html, comparison.page(report_error))
+        from smart_caption_ros.evaluation.page import coverage_page
+
+        write_text_atomically(options.html, coverage_page(comparison, report_error))
     if objects != _GROUND_TRUTH:
         print_line(f"objects: {objects}")
     _print_comparison(comparison)
@@ -337,8 +331,8 @@ def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
 def _print_comparison(comparison: CoverageComparison) -> None:
     console().print("Coverage of objects that cover more of the image than this, and in how many frames there are any:")
     _print_coverage_table(comparison)
-    for label, outcome in zip(comparison.labels, comparison.outcomes, strict=True):
-        suffix = f" ({label})" if len(comparison.outcomes) > 1 else ""
+    for outcome in comparison.outcomes:
+        suffix = f" ({outcome.label})" if len(comparison.outcomes) > 1 else ""
         missed = [
             (statistics.class_name, str(statistics.missed), str(statistics.frames))
             for statistics in outcome.report.classes
@@ -363,13 +357,12 @@ def _print_coverage_table(comparison: CoverageComparison) -> None:
 
     figures = [*(f"> {100 * threshold:g} %" for threshold in AREA_THRESHOLDS), "noun support"]
     rows: list[Sequence[str]] = []
-    pairs = list(zip(comparison.labels, comparison.outcomes, strict=True))
-    sequences = list(dict.fromkeys(name for _, outcome in pairs for name in outcome.report.sequences))
+    sequences = list(dict.fromkeys(name for outcome in comparison.outcomes for name in outcome.report.sequences))
     for sequence in sequences if len(sequences) > 1 else []:
-        for label, outcome in pairs:
+        for outcome in comparison.outcomes:
             if sequence in outcome.report.sequences:
-                rows.append((sequence, label, *_cells(outcome.report.sequences[sequence])))
-    rows += [("all", label, *_cells(outcome.report.overall)) for label, outcome in pairs]
+                rows.append((sequence, outcome.label, *_cells(outcome.report.sequences[sequence])))
+    rows += [("all", outcome.label, *_cells(outcome.report.overall)) for outcome in comparison.outcomes]
     print_table(("sequence", "captions", *figures), rows, figures=figures)
 
 

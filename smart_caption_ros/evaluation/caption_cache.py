@@ -1,6 +1,8 @@
 """A cache of captions on disk, so that a long run continues where it was stopped."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from smart_caption_ros.errors import ExpectedError
@@ -34,7 +36,7 @@ class CaptionCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with self._errors_named():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=60, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
@@ -45,35 +47,32 @@ class CaptionCache:
             )
             self._database.execute("BEGIN IMMEDIATE")  # fails for a file that can only be read
             self._database.execute("ROLLBACK")
-        except (OSError, sqlite3.Error) as error:
-            raise self._failure(error) from None
 
     def get(self, model: str, image: str) -> str | None:
         """Return the model's caption of the image; None if there is none."""
-        try:
-            row = self._database.execute(
-                "SELECT text FROM captions WHERE model = ? AND image = ?", (_encodable(model), _encodable(image))
-            ).fetchone()
-        except sqlite3.Error as error:
-            raise self._failure(error) from None
+        names = (_encodable(model), _encodable(image))
+        with self._errors_named():
+            row = self._database.execute("SELECT text FROM captions WHERE model = ? AND image = ?", names).fetchone()
         return None if row is None else str(row[0])
 
     def put(self, model: str, image: str, text: str) -> None:
         """Write a caption, replacing an earlier one."""
-        try:
-            values = (_encodable(model), _encodable(image), text)
+        values = (_encodable(model), _encodable(image), text)
+        with self._errors_named():
             self._database.execute("INSERT OR REPLACE INTO captions VALUES (?, ?, ?)", values)
-        except sqlite3.Error as error:
-            raise self._failure(error) from None
 
     def close(self) -> None:
         self._database.close()
 
-    def _failure(self, error: Exception) -> CaptionCacheError:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return CaptionCacheError(
-            f"{self.path}: captions cannot be kept there ({reason}); remove the file, or name another one"
-        )
+    @contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise CaptionCacheError(
+                f"{self.path}: captions cannot be kept there ({reason}); remove the file, or name another one"
+            ) from None
 
 
 def _encodable(name: str) -> str:

@@ -160,6 +160,7 @@ class Outcome:
     label: str
     source: str
     captions: Mapping[str, Any]
+    """Facts about the captions by name, for JSON and the page."""
     report: CoverageReport
     issues: DatasetIssues
     best: tuple[ScoredFrame, ...]
@@ -246,15 +247,6 @@ def _split(best: _Gallery, worst: _Gallery) -> tuple[tuple[ScoredFrame, ...], tu
     return tuple(frames[name] for name in ordered[:middle][:GALLERY_FRAMES]), tuple(
         frames[name] for name in lowest[:GALLERY_FRAMES]
     )
-
-
-def to_json(outcome: Outcome) -> dict[str, Any]:
-    """Convert to JSON values; docs/coverage.md describes the layout."""
-    return {
-        **outcome.report.to_json(),
-        "skipped": outcome.issues.to_json(),
-        "captions": dict(outcome.captions),
-    }
 
 
 def _read_captions(path: Path) -> dict[str, str]:

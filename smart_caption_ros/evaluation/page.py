@@ -1,19 +1,22 @@
 """The HTML report of a coverage benchmark: table, plot, classes, and frames drawn as in SMArT's Fig. 2."""
 
 import base64
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from smart_caption_ros.detection.boxes import DetectedObject
+from smart_caption_ros.evaluation.comparison import CoverageComparison
+from smart_caption_ros.evaluation.coverage_benchmark import Outcome, ScoredFrame
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
 from smart_caption_ros.grounding.assignment import CoverageResult
-from smart_caption_ros.imaging import resize_image
+from smart_caption_ros.imaging import ImageError, resize_image
 from smart_caption_ros.viewing import encode_picture
-from smart_caption_ros.viewing.box_drawing import DrawnObject, draw_boxes
+from smart_caption_ros.viewing.box_drawing import draw_boxes
 from smart_caption_ros.viewing.colours import HIGHLIGHTS
 
 PICTURE_WIDTH_PX = 560
@@ -24,12 +27,6 @@ _NEAR_MISSES_SHOWN = 15
 # Distinguishable with colour vision deficiency (Okabe and Ito, 2008) and on photographs.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7a52cc", "#56b4e9", "#8c510a")
 _TEMPLATE = Path(__file__).resolve().parent / "templates" / "coverage_page.html"
-
-
-@dataclass(frozen=True)
-class _Scaled:
-    class_name: str
-    box_xyxy: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -55,53 +52,56 @@ class Picture:
     missed: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Column:
-    """The results of one bundle or one file of captions."""
+def picture(scored: ScoredFrame) -> Picture:
+    """Draw a frame: objects whose class the caption names in its colour, the others in grey.
 
-    label: str
-    facts: Mapping[str, Any]
-    report: CoverageReport
-    skipped: Sequence[str]
-    """One sentence for each kind of dataset issue."""
-    best: Sequence[Picture]
-    worst: Sequence[Picture]
-
-
-def picture(
-    name: str,
-    image_bgr: NDArray[np.uint8],
-    objects: Sequence[DrawnObject],
-    caption: str,
-    result: CoverageResult,
-) -> Picture:
-    """Draw a frame, uint8 (H, W, 3): objects whose class the caption names in its colour, the others in grey."""
+    Raises:
+        ImageError: the image cannot be read.
+    """
+    image_bgr, result = scored.frame.read_image(), scored.result
     height, width = image_bgr.shape[:2]
     scale = min(1.0, PICTURE_WIDTH_PX / width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     picture_bgr = resize_image(image_bgr, size).copy()
     named = dict.fromkeys(match.class_name for match in result.support)
     colours = {name: HIGHLIGHTS[place % len(HIGHLIGHTS)] for place, name in enumerate(named)}
-    scaled = [_Scaled(target.class_name, tuple(scale * value for value in target.box_xyxy)) for target in objects]
-    draw_boxes(picture_bgr, (), scaled, colours, _TEXT_PX)
+    without_scores = [
+        DetectedObject(target.class_name, -1, math.nan, tuple(np.multiply(scale, target.box_xyxy).tolist()))
+        for target in scored.objects
+    ]
+    draw_boxes(picture_bgr, (), without_scores, colours, _TEXT_PX)
     jpeg = encode_picture(picture_bgr, ".jpg", _JPEG_QUALITY)
+    hexadecimal = {name: "#{:02x}{:02x}{:02x}".format(*rgb) for name, rgb in colours.items()}
     return Picture(
-        name=name,
+        name=scored.frame.name,
         data_uri="data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii"),
         width=size[0],
         height=size[1],
-        caption=_spans(caption, result, {name: "#{:02x}{:02x}{:02x}".format(*rgb) for name, rgb in colours.items()}),
+        caption=_spans(scored.caption, result, hexadecimal),
         coverage=result.coverage or 0.0,
         noun_support=result.noun_support,
         missed=result.missed_classes,
     )
 
 
-def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Render the page, one file without references to others."""
+def coverage_page(comparison: CoverageComparison, on_unreadable: Callable[[str], None]) -> str:
+    """Render the page, one file without references to others.
+
+    Args:
+        on_unreadable: called with a sentence for each frame that is left out of the gallery, because its image cannot
+            be read.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(columns))]
+    def pictures(frames: Sequence[ScoredFrame]) -> Iterator[Picture]:
+        for scored in frames:
+            try:
+                yield picture(scored)
+            except ImageError as error:  # with captions from a file, images are read here for the first time
+                on_unreadable(f"{scored.frame.image_path} is not shown in the report: {error}")
+
+    outcomes = comparison.outcomes
+    colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(outcomes))]
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATE.parent),
         autoescape=True,
@@ -111,16 +111,24 @@ def coverage_page(title: str, facts: Mapping[str, str], columns: Sequence[Column
     )
     environment.filters["figure"] = lambda value: "-" if value is None else f"{value:.3f}"
     environment.filters["percent"] = lambda value: f"{100 * value:g} %"
+    every = "every frame" if comparison.every == 1 else f"1 of {comparison.every}"
     return environment.get_template(_TEMPLATE.name).render(
-        title=title,
-        facts=facts,
-        columns=list(zip(columns, colours, strict=True)),
+        title="Noun coverage",
+        facts={
+            "data": f"{comparison.data}, {every}",
+            "objects": comparison.objects,
+            "captions": ", ".join(outcome.label for outcome in outcomes),
+            "word vectors": comparison.word_vectors,
+            "pipeline": comparison.pipeline,
+        },
+        columns=list(zip(outcomes, colours, strict=True)),
         thresholds=AREA_THRESHOLDS,
-        sequences=list(dict.fromkeys(name for column in columns for name in column.report.sequences)),
-        plot=_plot([column.report for column in columns]),
-        classes=_class_rows(columns, colours),
+        sequences=list(dict.fromkeys(name for outcome in outcomes for name in outcome.report.sequences)),
+        plot=_plot([outcome.report for outcome in outcomes]),
+        classes=_class_rows(outcomes, colours),
         near_misses=_NEAR_MISSES_SHOWN,
         classes_shown=_CLASSES_SHOWN,
+        pictures=pictures,
     )
 
 
@@ -172,15 +180,15 @@ def _plot(reports: Sequence[CoverageReport]) -> dict[str, Any]:
     }
 
 
-def _class_rows(columns: Sequence[Column], colours: Sequence[str]) -> list[dict[str, Any]]:
+def _class_rows(outcomes: Sequence[Outcome], colours: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of all classes, most frequent first.
 
     Each has the class's ``name``, its largest number of ``frames``, and ``bars``: for each column with the class the
     colour, the share of the frames whose caption names it, and the mean similarity.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for column, colour in zip(columns, colours, strict=True):
-        for class_ in column.report.classes:
+    for outcome, colour in zip(outcomes, colours, strict=True):
+        for class_ in outcome.report.classes:
             row = rows.setdefault(class_.class_name, {"name": class_.class_name, "frames": 0, "bars": []})
             row["frames"] = max(row["frames"], class_.frames)
             row["bars"].append((colour, class_.named / class_.frames, class_.similarity))

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from smart_caption_ros.grounding.assignment import CoverageResult
 from smart_caption_ros.grounding.noun_coverage import NounCoverage
+from smart_caption_ros.json_text import rounded
 from smart_caption_ros.sources.source import GroundTruthObject
 
 AREA_THRESHOLDS = (0.01, 0.03, 0.05, 0.1)
@@ -26,25 +27,61 @@ class FrameScore:
     everything: CoverageResult
 
 
-@dataclass(frozen=True)
+@dataclass
+class _Mean:
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+    @property
+    def value(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
 class CoverageStatistics:
     """Means over the frames of a sequence, or over all frames."""
 
-    scored_frames: int
-    coverage: Mapping[float, float | None]
-    """By threshold; None if no frame has an object above it."""
-    frames: Mapping[float, int]
-    """By threshold: number of frames with an object above it, over which the mean is taken."""
-    noun_support: float | None
-    """None if no caption has a noun."""
-    noun_support_frames: int
-    """Number of captions with a noun, over which the mean is taken."""
+    def __init__(self) -> None:
+        self.scored_frames = 0
+        self._coverage = {threshold: _Mean() for threshold in AREA_THRESHOLDS}
+        self._noun_support = _Mean()
+
+    def add(self, score: FrameScore) -> None:
+        self.scored_frames += 1
+        for threshold, result in score.above.items():
+            if result.coverage is not None:
+                self._coverage[threshold].add(result.coverage)
+        if score.everything.noun_support is not None:
+            self._noun_support.add(score.everything.noun_support)
+
+    @property
+    def coverage(self) -> dict[float, float | None]:
+        """By threshold; None if no frame has an object above it."""
+        return {threshold: mean.value for threshold, mean in self._coverage.items()}
+
+    @property
+    def frames(self) -> dict[float, int]:
+        """By threshold: number of frames with an object above it, over which the mean is taken."""
+        return {threshold: mean.count for threshold, mean in self._coverage.items()}
+
+    @property
+    def noun_support(self) -> float | None:
+        """None if no caption has a noun."""
+        return self._noun_support.value
+
+    @property
+    def noun_support_frames(self) -> int:
+        """Number of captions with a noun, over which the mean is taken."""
+        return self._noun_support.count
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "coverage": {f"{threshold:g}": _rounded(value) for threshold, value in self.coverage.items()},
+            "coverage": {f"{threshold:g}": rounded(value, 6) for threshold, value in self.coverage.items()},
             "frames": {f"{threshold:g}": count for threshold, count in self.frames.items()},
-            "noun_support": _rounded(self.noun_support),
+            "noun_support": rounded(self.noun_support, 6),
             "noun_support_frames": self.noun_support_frames,
             "scored_frames": self.scored_frames,
         }
@@ -66,7 +103,7 @@ class ClassStatistics:
 
     def to_json(self) -> dict[str, Any]:
         counts = {"frames": self.frames, "named": self.named, "missed": self.missed}
-        return {**counts, "similarity": _rounded(self.similarity)}
+        return {**counts, "similarity": rounded(self.similarity, 6)}
 
 
 @dataclass(frozen=True)
@@ -80,7 +117,7 @@ class NearMiss:
 
     def to_json(self) -> dict[str, Any]:
         pair = {"class": self.class_name, "noun": self.noun, "frames": self.frames}
-        return {**pair, "similarity": _rounded(self.similarity)}
+        return {**pair, "similarity": rounded(self.similarity, 6)}
 
 
 @dataclass(frozen=True)
@@ -116,8 +153,8 @@ class CoverageTally:
         self._coverage = coverage
         # Captions of neighbouring video frames are often equal.
         self._nouns = lru_cache(_REMEMBERED_CAPTIONS)(coverage.finder.nouns)
-        self._overall = _Sums()
-        self._sequences: dict[str, _Sums] = {}
+        self._overall = CoverageStatistics()
+        self._sequences: dict[str, CoverageStatistics] = {}
         self._classes: dict[str, _Mean] = {}
         self._named: Counter[str] = Counter()
         self._near_misses: dict[tuple[str, str], _Mean] = {}
@@ -140,18 +177,16 @@ class CoverageTally:
             large = [target for target in objects if target.area_share > threshold]
             if large:
                 above[threshold] = score(large)
-        result = FrameScore(above, score(objects))
-        self._count(sequence, result)
-        return result
+        found = FrameScore(above, score(objects))
+        for statistics in (self._overall, self._sequences.setdefault(sequence, CoverageStatistics())):
+            statistics.add(found)
+        self._unknown_nouns.update(found.everything.out_of_vocabulary_nouns)
+        self._unknown_classes.update(dict.fromkeys(found.everything.out_of_vocabulary_classes))
+        if AREA_THRESHOLDS[0] in above:
+            self._count_classes(above[AREA_THRESHOLDS[0]])
+        return found
 
-    def _count(self, sequence: str, score: FrameScore) -> None:
-        for sums in (self._overall, self._sequences.setdefault(sequence, _Sums())):
-            sums.add(score)
-        self._unknown_nouns.update(score.everything.out_of_vocabulary_nouns)
-        self._unknown_classes.update(dict.fromkeys(score.everything.out_of_vocabulary_classes))
-        result = score.above.get(AREA_THRESHOLDS[0])
-        if result is None:
-            return
+    def _count_classes(self, result: CoverageResult) -> None:
         matches = {match.class_index: match for match in result.matches}
         # By object, not by class: with `class_counts` one of two chairs may be named and the other one missed.
         named = {match.class_index for match in result.support}
@@ -175,8 +210,8 @@ class CoverageTally:
         ]
         unknown = sorted(self._unknown_nouns.items(), key=lambda item: (-item[1], item[0]))
         return CoverageReport(
-            overall=self._overall.statistics(),
-            sequences={name: sums.statistics() for name, sums in self._sequences.items()},
+            overall=self._overall,
+            sequences=self._sequences,
             classes=tuple(
                 sorted(classes, key=lambda statistics: (-statistics.missed, -statistics.frames, statistics.class_name))
             ),
@@ -184,45 +219,3 @@ class CoverageTally:
             out_of_vocabulary_nouns=dict(unknown),
             out_of_vocabulary_classes=tuple(sorted(self._unknown_classes)),
         )
-
-
-@dataclass
-class _Mean:
-    total: float = 0.0
-    count: int = 0
-
-    def add(self, value: float) -> None:
-        self.total += value
-        self.count += 1
-
-    @property
-    def value(self) -> float | None:
-        return self.total / self.count if self.count else None
-
-
-@dataclass
-class _Sums:
-    scored_frames: int = 0
-    coverage: dict[float, _Mean] = field(default_factory=lambda: {threshold: _Mean() for threshold in AREA_THRESHOLDS})
-    noun_support: _Mean = field(default_factory=_Mean)
-
-    def add(self, score: FrameScore) -> None:
-        self.scored_frames += 1
-        for threshold, result in score.above.items():
-            if result.coverage is not None:
-                self.coverage[threshold].add(result.coverage)
-        if score.everything.noun_support is not None:
-            self.noun_support.add(score.everything.noun_support)
-
-    def statistics(self) -> CoverageStatistics:
-        return CoverageStatistics(
-            scored_frames=self.scored_frames,
-            coverage={threshold: mean.value for threshold, mean in self.coverage.items()},
-            frames={threshold: mean.count for threshold, mean in self.coverage.items()},
-            noun_support=self.noun_support.value,
-            noun_support_frames=self.noun_support.count,
-        )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)

@@ -2,30 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.viewing.colours import DARK, UNNAMED_OBJECT, WHITE, Rgb, clip
 from smart_caption_ros.viewing.styled_words import StyledWord
 from smart_caption_ros.viewing.text import label, printable
 
 Corners = tuple[int, int, int, int]
 """Left, top, right, bottom in whole pixels; right and bottom are exclusive."""
-
-
-class DrawnObject(Protocol):
-    """A detected or a labelled object."""
-
-    @property
-    def class_name(self) -> str:
-        """Name of its class."""
-
-    @property
-    def box_xyxy(self) -> Sequence[float]:
-        """Left, top, right, bottom in pixels."""
 
 
 Label = tuple[Corners, NDArray[np.uint8]]
@@ -35,7 +23,7 @@ Label = tuple[Corners, NDArray[np.uint8]]
 def draw_boxes(
     picture: NDArray[np.uint8],
     words: Sequence[StyledWord],
-    objects: Sequence[DrawnObject],
+    objects: Sequence[DetectedObject],
     colours: dict[str, Rgb] | None,
     text_size: int,
 ) -> None:
@@ -43,7 +31,7 @@ def draw_boxes(
 
     Args:
         picture: uint8 (H, W, 3) BGR; drawn upon.
-        objects: all of them are drawn, with their scores if they have any.
+        objects: all of them are drawn, with their scores unless these are NaN.
         colours: colour of each class that the caption names; None where that is unknown.
         text_size: letter height of the caption in pixels; the labels are about half as high.
     """
@@ -61,7 +49,7 @@ def draw_boxes(
 
 def _draw_objects(
     picture: NDArray[np.uint8],
-    objects: Sequence[DrawnObject],
+    objects: Sequence[DetectedObject],
     colours: dict[str, Rgb] | None,
     size: int,
     thickness: int,
@@ -72,12 +60,11 @@ def _draw_objects(
     labels: list[Label] = []
     optional_labels: list[Label] = []
     # Later frames lie on top: named objects over the others, high scores over low ones.
-    for item in sorted(objects, key=lambda item: (item.class_name in named, _score(item) or 0.0)):
+    for item in sorted(objects, key=lambda item: (item.class_name in named, np.nan_to_num(item.score))):
         corners = _pixels(item.box_xyxy, width, height)
         if corners is None:
             continue
-        score = _score(item)
-        text = printable(item.class_name) if score is None else f"{printable(item.class_name)} {score:.2f}"
+        text = printable(item.class_name) + ("" if math.isnan(item.score) else f" {item.score:.2f}")
         if item.class_name in named:
             _frame(picture, corners, named[item.class_name], thickness)
             labels.insert(0, (corners, label(text, size, DARK, named[item.class_name])))
@@ -86,10 +73,6 @@ def _draw_objects(
             _frame(picture, corners, colour, max(1, thickness - 1))
             optional_labels.insert(0, (corners, label(text, size, colour, DARK)))
     return labels, optional_labels
-
-
-def _score(item: DrawnObject) -> float | None:
-    return getattr(item, "score", None)
 
 
 def _draw_words(picture: NDArray[np.uint8], words: Sequence[StyledWord], size: int, thickness: int) -> list[Label]:

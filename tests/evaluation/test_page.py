@@ -2,7 +2,6 @@
 
 import base64
 import re
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -10,18 +9,19 @@ import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, Column, coverage_page, picture
+from smart_caption_ros.evaluation.comparison import CoverageComparison
+from smart_caption_ros.evaluation.coverage_benchmark import Outcome, ScoredFrame
+from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, coverage_page, picture
 from smart_caption_ros.evaluation.report import CoverageTally
+from smart_caption_ros.sources.ground_truth import DatasetIssue, DatasetIssues, GroundTruthFrame
+from smart_caption_ros.sources.source import GroundTruthObject
 
-
-@dataclass(frozen=True)
-class Boxed:
-    class_name: str
-    box_xyxy: tuple[float, float, float, float]
-    area_share: float = 0.2
-
-
-OBJECTS = [Boxed("cup", (10, 60, 60, 110)), Boxed("couch", (80, 20, 160, 110)), Boxed("cup", (100, 40, 110, 50))]
+OBJECTS = tuple(
+    GroundTruthObject(name, number, box, 0.2)
+    for number, (name, box) in enumerate(
+        [("cup", (10, 60, 60, 110)), ("couch", (80, 20, 160, 110)), ("cup", (100, 40, 110, 50))]
+    )
+)
 CAPTION = "a cup <b>near</b> a dog"
 
 
@@ -49,10 +49,15 @@ class Elements(HTMLParser):
         return [found for name, found in self.found if name == tag and attributes.items() <= found.items()]
 
 
+def scored_frame(coverage, path, image, caption=CAPTION, objects=OBJECTS):
+    cv2.imwrite(str(path), image)
+    frame = GroundTruthFrame("000000", "000007", 7, path, image.shape[1], image.shape[0], objects)
+    return ScoredFrame(frame, objects, caption, coverage.score(caption, [item.class_name for item in objects]))
+
+
 @pytest.fixture
-def drawn(coverage):
-    image = np.zeros((120, 200, 3), np.uint8)
-    return picture("000000/000007", image, OBJECTS, CAPTION, coverage.score(CAPTION, ["cup", "couch", "cup"]))
+def scored(coverage, tmp_path):
+    return scored_frame(coverage, tmp_path / "7.png", np.zeros((120, 200, 3), np.uint8))
 
 
 def pixels_of(drawn):
@@ -67,12 +72,19 @@ def report_of(coverage, captions):
     return tally.report()
 
 
-def column(coverage, label, pictures, captions=(CAPTION,)):
-    return Column(label, {"bundle": "here"}, report_of(coverage, captions), ["images: 3"], pictures, pictures)
+def outcome(coverage, label, frames=(), captions=(CAPTION,)):
+    issues = DatasetIssues()
+    issues.add(DatasetIssue.BACKGROUND, "0/1")
+    return Outcome(label, "", {"bundle": "here"}, report_of(coverage, captions), issues, frames, frames)
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(coverage, drawn):
-    page = coverage_page("Noun coverage", {"data": "somewhere"}, [column(coverage, "a", [drawn])])
+def page_of(*outcomes, data="somewhere"):
+    comparison = CoverageComparison(outcomes, data, 1, "ground truth", "vectors", "pipeline")
+    return coverage_page(comparison, pytest.fail)
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(coverage, scored):
+    page = page_of(outcome(coverage, "a", [scored]))
     elements = Elements(page)
     assert elements.open == []
     assert not elements.all("script")
@@ -84,11 +96,12 @@ def test_the_page_is_one_file_that_asks_for_nothing(coverage, drawn):
     assert all(link.startswith("data:image/jpeg;base64,") for link in links)
 
 
-def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(coverage, drawn):
+def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(coverage, scored):
+    drawn = picture(scored)
     noun = next(span for span in drawn.caption if span.colour)
     assert (noun.text, noun.note) == ("cup", "cup, similarity 1.00")
     assert "".join(span.text for span in drawn.caption) == CAPTION
-    elements = Elements(coverage_page("t", {}, [column(coverage, "a", [drawn])]))
+    elements = Elements(page_of(outcome(coverage, "a", [scored])))
     assert elements.all("u", style=f"background: {noun.colour}")
     pixels = pixels_of(drawn)
     for left, _, right, bottom in (found.box_xyxy for found in OBJECTS):
@@ -98,32 +111,33 @@ def test_named_objects_share_a_colour_with_their_noun_and_the_others_are_grey(co
     assert drawn.missed == ("couch",)
 
 
-def test_captions_and_names_are_text_and_no_markup(coverage, drawn):
-    page = coverage_page("<t>", {"data": "<here>"}, [column(coverage, "<label>", [drawn])])
+def test_captions_and_names_are_text_and_no_markup(coverage, scored):
+    page = page_of(outcome(coverage, "<label>", [scored]), data="<here>")
     assert "&lt;b&gt;near&lt;/b&gt;" in page
     elements = Elements(page)
-    assert {name for name, _ in elements.found}.isdisjoint({"b", "t", "here", "label"})
+    assert {name for name, _ in elements.found}.isdisjoint({"b", "here", "label"})
 
 
 @pytest.mark.parametrize(
     ("width", "shown"), [(200, 200), (PICTURE_WIDTH_PX, PICTURE_WIDTH_PX), (2000, PICTURE_WIDTH_PX)]
 )
-def test_pictures_are_no_wider_than_they_are_shown(coverage, width, shown):
+def test_pictures_are_no_wider_than_they_are_shown(coverage, tmp_path, width, shown):
     image = np.full((1000, width, 3), (10, 200, 90), np.uint8)
-    box = (0.0, 0.0, width / 2, 1000.0)
-    made = picture("0/0", image, [Boxed("cup", box)], "a cup", coverage.score("a cup", ["cup"]))
+    cup = GroundTruthObject("cup", 1, (0.0, 0.0, width / 2, 1000.0), 0.5)
+    made = picture(scored_frame(coverage, tmp_path / "0.png", image, "a cup", (cup,)))
     decoded = pixels_of(made)
     assert decoded.shape == (made.height, made.width, 3) == (round(1000 * shown / width), shown, 3)
     assert np.abs(decoded[:, shown * 3 // 4 :].astype(int) - (10, 200, 90)).max() < 8
 
 
 def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage):
-    columns = [column(coverage, "M = 0", [], ["a cup", "a dog"]), column(coverage, "M = 40", [], ["a cup on a couch"])]
-    page = coverage_page("t", {}, columns)
-    for shown_column in columns:
-        for value in shown_column.report.overall.coverage.values():
+    captions = {"M = 0": ["a cup", "a dog"], "M = 40": ["a cup on a couch"]}
+    outcomes = [outcome(coverage, label, captions=said) for label, said in captions.items()]
+    page = page_of(*outcomes)
+    for shown in outcomes:
+        for value in shown.report.overall.coverage.values():
             assert f"{value:.3f}" in page
-        assert shown_column.label in page
+        assert shown.label in page
     lines = Elements(page).all("polyline")
     assert len(lines) == 2
     for line in lines:
@@ -138,15 +152,15 @@ def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage):
 def test_a_report_without_any_object_is_still_a_page(coverage):
     tally = CoverageTally(coverage)
     tally.add("000000", "", [])
-    page = coverage_page("t", {}, [Column("a", {}, tally.report(), [], [], [])])
+    page = page_of(Outcome("a", "", {}, tally.report(), DatasetIssues(), (), ()))
     assert Elements(page).open == []
     assert "No frame has an object above 1 %" in page
     assert not re.search(r"\b(nan|None)\b", page)
 
 
-def test_the_page_is_readable_on_a_phone_in_light_and_dark(coverage, drawn, browser, tmp_path):
+def test_the_page_is_readable_on_a_phone_in_light_and_dark(coverage, scored, browser, tmp_path):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
-    shown = coverage_page("Noun coverage", {"data": "d" * 200}, [column(coverage, "a" * 90, [drawn])])
+    shown = page_of(outcome(coverage, "a" * 90, [scored]), data="d" * 200)
     (tmp_path / "page.html").write_text(shown)
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto((tmp_path / "page.html").as_uri())
