@@ -66,18 +66,16 @@ def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None =
 
     Args:
         images_bgr: uint8 (H, W, 3) BGR each, of any sizes.
-        columns: pictures in a row; None for about as many rows as columns.
+        columns: pictures in a row, at least 1; None for about as many rows as columns.
 
     Returns:
         uint8 (H, W, 3) BGR, at most 2560 pixels wide.
 
     Raises:
-        ValueError: there are no pictures, there is less than one column, or an array is not a BGR image.
+        ValueError: there are no pictures, or an array is not a BGR image.
     """
     if not images_bgr:
         raise ValueError("a contact sheet needs at least one picture")
-    if columns is not None and columns < 1:
-        raise ValueError(f"a contact sheet needs at least one column, not {columns}")
     for image in images_bgr:
         check_image(image)
     columns = min(columns or math.ceil(math.sqrt(len(images_bgr))), len(images_bgr))

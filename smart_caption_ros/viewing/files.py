@@ -36,17 +36,10 @@ def encode_picture(image_bgr: NDArray[np.uint8], suffix: str, jpeg_quality: int 
 def write_picture(path: Path, image_bgr: NDArray[np.uint8]) -> None:
     """Write pixels as the PNG or JPEG file that the suffix says, whole or not at all; create missing folders.
 
-    Args:
-        path: the file; its suffix is one of :data:`PICTURE_SUFFIXES` in upper or lower case.
-        image_bgr: uint8 (H, W, 3) BGR.
-
     Raises:
         OSError: the file cannot be written.
-        ValueError: the suffix is another one.
+        ValueError: as :func:`encode_picture`.
     """
-    suffix = path.suffix.lower()
-    if suffix not in PICTURE_SUFFIXES:
-        raise ValueError(f"{path.name} does not end in {', '.join(PICTURE_SUFFIXES)}")
-    data = encode_picture(image_bgr, suffix)
+    data = encode_picture(image_bgr, path.suffix.lower())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes_atomically(path, data)

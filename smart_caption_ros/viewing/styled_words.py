@@ -68,25 +68,22 @@ def styled_words(
             underlines |= {place: (colour, place < last) for place in range(noun.word_index, last + 1)}
     words: list[StyledWord] = []
     marked: set[str] = set()
-    tokens = [(word.text, word.log_probability, word.box_xyxy) for word in caption.words]
-    tokens_or_words: list[tuple[str, float, Box | None]] = [*tokens]
-    tokens_or_words = tokens_or_words or [(word, 0.0, None) for word in caption.text.split()]
-    starts = word_starts([token for token, _, _ in tokens_or_words], caption.text)
-    for place, (token, log_probability, box) in enumerate(tokens_or_words):
+    tokens: list[tuple[str, float, Box | None]] = [
+        (word.text, word.log_probability, word.box_xyxy) for word in caption.words
+    ] or [(word, 0.0, None) for word in caption.text.split()]
+    starts = word_starts([token for token, _, _ in tokens], caption.text)
+    for place, (token, log_probability, box) in enumerate(tokens):
         if words and caption.text[starts[place] - 1 : starts[place]] != " ":  # a clitic ("'s") or a comma
             words[-1] = replace(words[-1], text=words[-1].text + printable(token))
             continue
         text, probability = printable(token), clip(math.exp(min(log_probability, 0.0)))
         colour, continues = underlines.get(place, (WHITE, False))
         word = StyledWord(text, fade(colour, probability), underlined=place in underlines, continues=continues)
-        if colours is None and tokens:
+        if colours is None and caption.words:
             word = replace(word, probability=probability)
-            if len(marked) < MAX_WORD_BOXES and _is_content(text) and text not in marked:
+            is_content = text.isalpha() and text.lower() not in _NOT_CONTENT
+            if len(marked) < MAX_WORD_BOXES and is_content and text not in marked:
                 word = replace(word, colour=fade(HIGHLIGHTS[len(marked)], probability), box_xyxy=box)
                 marked.add(text)
         words.append(word)
     return words
-
-
-def _is_content(word: str) -> bool:
-    return word.isalpha() and word.lower() not in _NOT_CONTENT

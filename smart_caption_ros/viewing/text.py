@@ -23,17 +23,8 @@ ELLIPSIS = "..."
 
 @lru_cache(maxsize=64)
 def font(size_px: int) -> ImageFont.FreeTypeFont:
-    """Return the font in a size; cached, because reading it takes time.
-
-    Raises:
-        RuntimeError: Pillow was built without FreeType.
-    """
-    try:
-        return ImageFont.truetype(str(Path(__file__).with_name("data") / "aileron.ttf"), size_px)
-    except ImportError as error:
-        raise RuntimeError(
-            "Pillow was built without FreeType; install the wheel: pip install --upgrade Pillow"
-        ) from error
+    """Return the font in a size; cached, because reading it takes time."""
+    return ImageFont.truetype(str(Path(__file__).with_name("data") / "aileron.ttf"), size_px)
 
 
 def width_of(text: str, size_px: int) -> float:
