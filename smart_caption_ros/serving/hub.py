@@ -112,10 +112,7 @@ class Hub:
     """
 
     def __init__(self, description: str = "") -> None:
-        """
-        Args:
-            description: what the captions are of, for a person.
-        """
+        """``description``: what the captions are of, for a person."""
         self.pictures_encoded = 0
         self._description = description
         self._inboxes: dict[str, Mailbox[CaptionRecord]] = {}
@@ -191,11 +188,8 @@ class Hub:
 
     async def picture(self, number: int) -> bytes | None:
         """Return the JPEG of the frame of a caption; None if there is none or it is not kept any more."""
-        for camera in self._cameras.values():
-            if (shown := camera.pictures.get(number)) is not None:
-                return await self._encoded(shown)
-        moment = self._history.get(number)
-        return None if moment is None else moment.picture
+        kept = await self._kept(number)
+        return None if kept is None else kept[1]
 
     async def drawn(self, number: int) -> bytes | None:
         """Return a JPEG of a kept frame with its caption and boxes; None if the frame is not kept.
@@ -203,9 +197,8 @@ class Hub:
         Raises:
             ImageError: the frame cannot be drawn on.
         """
-        picture = await self.picture(number)
-        live = self._caption(number)
-        if picture is None or live is None:
+        live, picture = await self._kept(number) or (None, None)
+        if live is None or picture is None:
             return None
         return await asyncio.get_running_loop().run_in_executor(self._encoder, drawn_jpeg, live, picture)
 
@@ -229,11 +222,13 @@ class Hub:
             return None
         return to_json(caption_json(moment.live, number, f"frames/{number}.jpg" if moment.picture else None))
 
-    def _caption(self, number: int) -> CaptionRecord | None:
-        if (moment := self._history.get(number)) is not None:
-            return moment.live
-        kept = (camera.pictures.get(number) for camera in self._cameras.values())
-        return next((shown.live for shown in kept if shown is not None), None)
+    async def _kept(self, number: int) -> tuple[CaptionRecord, bytes | None] | None:
+        """Return a kept caption and the JPEG of its frame."""
+        for camera in self._cameras.values():
+            if (shown := camera.pictures.get(number)) is not None:
+                return shown.live, await self._encoded(shown)
+        moment = self._history.get(number)
+        return None if moment is None else (moment.live, moment.picture)
 
     async def _encoded(self, shown: _Shown) -> bytes | None:
         if shown.picture is None:

