@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
-from smart_caption_ros.detection.errors import DetectorError
+from smart_caption_ros.detection.class_names import DetectorError
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH

@@ -8,7 +8,7 @@ import torch
 import typer
 
 from smart_caption_ros.captioning import BundleError, EngineError
-from smart_caption_ros.detection.errors import DetectorError
+from smart_caption_ros.detection.class_names import DetectorError
 from training.command_line import ThreadsOption, run_command
 from training.configs.schema import FeaturesConfig
 from training.data.feature_extraction import (

@@ -3,8 +3,8 @@
 from smart_caption_ros.captioning.bundle import Bundle, BundleError, default_bundle_path
 from smart_caption_ros.captioning.captioner import Alternative, Caption, Captioner, Timing, Word
 from smart_caption_ros.detection.boxes import DetectedObject
+from smart_caption_ros.detection.class_names import DetectorError
 from smart_caption_ros.detection.detector import Detector
-from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.engines.base import EngineError
 
 __all__ = [

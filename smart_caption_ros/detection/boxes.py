@@ -49,9 +49,7 @@ def non_maximum_suppression(
     """Suppress, greedily and within each class, boxes that overlap a box with a higher score.
 
     Args:
-        boxes_xyxy: (N, 4), without negative coordinates.
-        scores: (N,).
-        class_ids: (N,).
+        boxes_xyxy: (N, 4), without negative coordinates; scores and class_ids: (N,).
         maximum_iou: the largest IoU that two kept boxes of one class may have.
 
     Returns:

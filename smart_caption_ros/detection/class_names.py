@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.detection.errors import DetectorError
+from smart_caption_ros.errors import ExpectedError
 
 # Other spellings of the same name, not synonyms: abbreviations, British and American English. Names that are written
 # apart or joined (diningtable, snow board) need no entry.
@@ -43,6 +43,10 @@ _JOINED = {name.replace(" ", ""): name for name in COCO_CLASSES} | {
 _MAX_LISTED = 10_000
 _NUMBERED = re.compile(r"(\d{1,5})\s*(?:[:=,;\s]\s*|[.)-]\s+)(\S.*)")  # "56 chair", "56: chair", "56. chair"
 _NO_LIST = "they are neither a list of names nor a name for each class id"
+
+
+class DetectorError(ExpectedError):
+    """A detector's graph or its class names are missing or not supported; one sentence: what, where, what to do."""
 
 
 def normalise(name: str) -> str:

@@ -10,12 +10,12 @@ from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.detection.class_names import (
     COCO_CLASSES,
     NO_OBJECTS,
+    DetectorError,
     normalise,
     parse_class_names,
     read_class_names,
 )
 from smart_caption_ros.detection.detections import ClassScores, DetectorOutput
-from smart_caption_ros.detection.errors import DetectorError
 from smart_caption_ros.detection.layouts import recognise
 from smart_caption_ros.engines import AUTO, Engine, Graph, load_with
 from smart_caption_ros.imaging import check_image

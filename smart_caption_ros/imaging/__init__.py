@@ -4,8 +4,8 @@
 encoded image in memory; :func:`check_image` is the one test that an array is such an image.
 """
 
-from smart_caption_ros.imaging.encoded_images import decode_image_bytes, read_image, read_image_size
-from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
+from smart_caption_ros.imaging.encoded_images import ImageError, decode_image_bytes, read_image, read_image_size
+from smart_caption_ros.imaging.image_messages import ImageMessageError
 from smart_caption_ros.imaging.pixels import check_image, resize_image, shrink_image
 
 __all__ = [

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, TiffImagePlugin
 
-from smart_caption_ros.imaging.errors import ImageError
 from smart_caption_ros.imaging.pixels import scaled_to_8_bits
 
 logger = logging.getLogger(__name__)
@@ -38,6 +37,10 @@ _NOT_AN_IMAGE = "it is damaged or not an image in a format that OpenCV and Pillo
 
 # Pillow warns of images that are larger than half of what it refuses; the limit here is the caller's.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+
+
+class ImageError(ValueError):
+    """Data that cannot be decoded to an image. The message is one clause for a person, without the file's name."""
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:

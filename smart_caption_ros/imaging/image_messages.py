@@ -23,34 +23,15 @@ of 8, 10, 12, 14 and 16 bits that holds the brightest value of the image
 
 import array
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.imaging.encoded_images import MAX_PIXELS, decode_image_bytes
-from smart_caption_ros.imaging.errors import ImageError, ImageMessageError
+from smart_caption_ros.imaging.encoded_images import MAX_PIXELS, ImageError, decode_image_bytes
 from smart_caption_ros.imaging.pixels import check_image, scaled_to_8_bits
 from smart_caption_ros.text import shortened
-
-
-class ImageMessage(Protocol):
-    """The fields of a sensor_msgs/Image that `decode_image` reads."""
-
-    height: int
-    width: int
-    encoding: str
-    is_bigendian: Any
-    step: int
-    data: Any
-
-
-class CompressedImageMessage(Protocol):
-    """The fields of a sensor_msgs/CompressedImage that `decode_compressed` reads."""
-
-    format: str
-    data: Any
 
 
 @dataclass(frozen=True)
@@ -110,7 +91,11 @@ _PADDING_ROWS, _PADDING_BYTES = 32, 4096  # drivers round buffers up to whole bl
 SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
 
 
-def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
+class ImageMessageError(ImageError):
+    """A sensor_msgs image message that cannot be decoded. The message is one sentence for a person."""
+
+
+def decode_image(message: Any) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/Image to BGR by the table above.
 
     Returns:
@@ -177,7 +162,7 @@ def decode_image(message: ImageMessage) -> NDArray[np.uint8]:
     return image_bgr
 
 
-def decode_compressed(message: CompressedImageMessage) -> NDArray[np.uint8]:
+def decode_compressed(message: Any) -> NDArray[np.uint8]:
     """Decode a sensor_msgs/CompressedImage (JPEG, PNG and the other formats of OpenCV) to BGR.
 
     The format is taken from the data, because publishers fill the field `format` differently.
