@@ -159,7 +159,7 @@ class Captioner:
         self.detector: Detector | VisionDetector | None = detector
         """Detects the objects; None where detection is off or the bundle has no detector."""
         if detector is None and detects:
-            self.detector = _detector_of(bundle, engine, self._vision, minimum_score)
+            self.detector = _detector_of(bundle, engine, minimum_score)
 
     @classmethod
     def from_bundle(
@@ -184,9 +184,7 @@ class Captioner:
                 is one; :data:`NO_DETECTOR` switches detection off.
             minimum_score: lowest score of an object, 0 to 1; None takes that of the bundle for its detector, and
                 :data:`smart_caption_ros.detection.detector.MINIMUM_SCORE` for another one.
-            spinning: whether threads of ONNX Runtime without work poll for it during a run, which is faster and takes
-                CPU time from other processes.
-            is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
+            spinning, is_cancelled: as for :func:`smart_caption_ros.engines.load_with`.
 
         Raises:
             BundleError: the bundle is missing or wrong.
@@ -410,14 +408,12 @@ def _suitable_graph(bundle: Bundle, engine: Engine) -> str:
     )
 
 
-def _detector_of(
-    bundle: Bundle, engine: Engine, vision: Vision, minimum_score: float | None
-) -> Detector | VisionDetector | None:
+def _detector_of(bundle: Bundle, engine: Engine, minimum_score: float | None) -> Detector | VisionDetector | None:
     facts = bundle.detector
     if facts is None:
         return None
     if facts.layout == VISION_LAYOUT:
-        return VisionDetector(bundle, vision, minimum_score)
+        return VisionDetector(bundle, minimum_score)
     score = facts.minimum_score if minimum_score is None else minimum_score
     detector = Detector(bundle.path / DETECTOR_GRAPH, engine, minimum_score=score, class_names=bundle.class_names)
     if detector.layout != facts.layout:

@@ -58,8 +58,6 @@ class Vision:
 
     def __init__(self, bundle: VisionBundle, engine: Engine) -> None:
         """
-        Args:
-
         Raises:
             EngineError: the graph cannot be loaded.
             BundleError: the graph does not have the inputs and outputs of a vision graph.

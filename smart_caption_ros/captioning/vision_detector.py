@@ -3,11 +3,9 @@
 import numpy as np
 
 from smart_caption_ros.captioning.bundle import VISION_GRAPH, VISION_LAYOUT, Bundle, BundleError
-from smart_caption_ros.captioning.vision import Vision, VisionOutput
-from smart_caption_ros.detection.boxes import DetectedObject
+from smart_caption_ros.captioning.vision import VisionOutput
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.detection.detections import Candidates, ClassScores, DetectorOutput
-from smart_caption_ros.imaging import check_image
 
 MAX_CANDIDATES = 2000
 """Candidates that are kept before non-maximum suppression, those with the highest scores; usually there are dozens."""
@@ -18,14 +16,8 @@ class VisionDetector:
 
     layout = VISION_LAYOUT
 
-    def __init__(self, bundle: Bundle, vision: Vision, minimum_score: float | None = None) -> None:
-        """
-        Args:
-            minimum_score: lowest score of an object; None takes that of the bundle.
-
-        Raises:
-            ValueError: ``minimum_score`` is not between 0 and 1.
-        """
+    def __init__(self, bundle: Bundle, minimum_score: float | None = None) -> None:
+        """``minimum_score``, 0 to 1: lowest score of an object; None takes that of the bundle."""
         assert bundle.detector is not None
         score = bundle.detector.minimum_score if minimum_score is None else minimum_score
         if not 0 <= score <= 1:
@@ -33,18 +25,6 @@ class VisionDetector:
         self.path = bundle.path / VISION_GRAPH
         self.minimum_score = score
         self.class_names = tuple(normalise(name) for name in bundle.class_names)
-        self._vision = vision
-
-    def detect(self, image_bgr: np.ndarray) -> tuple[DetectedObject, ...]:
-        """Detect objects in a frame, (H, W, 3) uint8, as :meth:`Detector.detect`, in a pass that computes no caption.
-
-        Raises:
-            ValueError: ``image_bgr`` has another type, dtype or shape.
-            EngineError: the engine failed.
-        """
-        check_image(image_bgr)
-        height, width = image_bgr.shape[:2]
-        return self.detections(self._vision.run(self._vision.preprocess(image_bgr)), width, height).objects
 
     def detections(self, output: VisionOutput, width: int, height: int) -> DetectorOutput:
         """Decode the detections of one frame, width x height pixels, from the output of its vision graph.

@@ -8,7 +8,6 @@ import pytest
 
 from smart_caption_ros.captioning import Bundle, BundleError, Captioner
 from smart_caption_ros.captioning.vision import Vision
-from smart_caption_ros.captioning.vision_detector import VisionDetector
 from smart_caption_ros.engines import create_engine
 from tests.detection.tiny_detectors import write_yolox
 from tests.engines.small_graphs import changed_manifest
@@ -40,9 +39,6 @@ def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(captioner, monkey
     caption = captioner.caption(blobs(4))
     assert passes == 1
     assert caption.objects
-    detector = captioner.detector
-    assert isinstance(detector, VisionDetector)
-    assert detector.detect(blobs(4)) == caption.objects
 
 
 def test_captions_are_the_same_with_and_without_the_detector(captioner, detecting_bundle):
