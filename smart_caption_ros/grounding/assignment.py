@@ -8,7 +8,6 @@ table of words decides first which class a noun names.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -100,67 +99,12 @@ def best_assignment(profits: NDArray[np.floating]) -> list[tuple[int, int]]:
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if profits[row, column] > 0]
 
 
-def evaluate(
-    nouns: Sequence[Noun],
-    counted_nouns: Sequence[Noun],
-    classes: Sequence[tuple[int, str]],
-    similarities: NDArray[np.floating],
-    *,
-    unknown_nouns: Sequence[bool],
-    unknown_classes: Sequence[bool],
-    options: CoverageOptions,
-    words: ClassWords,
-) -> CoverageResult:
-    """Assign nouns to classes, compute coverage, and decide which class each noun names.
-
-    Args:
-        counted_nouns: the N nouns that take part in the assignment.
-        classes: the K classes that take part: index in the given list, and name.
-        similarities: (K, N), in [0, 1].
-    """
-    names = [name for _, name in classes]
-    profits = np.where(similarities >= options.minimum_similarity, similarities, 0)
-    pairs = best_assignment(profits)
-    assigned = {column: row for row, column in pairs}
-    matches = [
-        NounMatch(counted_nouns[column], names[row], classes[row][0], float(profits[row, column]))
-        for row, column in pairs
-    ]
-    named = [
-        named_class(noun, names, similarities[:, column], assigned.get(column), options.support_similarity, words)
-        for column, noun in enumerate(counted_nouns)
-    ]
-    support = [
-        NounMatch(noun, names[row], classes[row][0], float(similarities[row, column]))
-        for column, (noun, row) in enumerate(zip(counted_nouns, named, strict=True))
-        if row is not None
-    ]
-    return CoverageResult(
-        coverage=min(1.0, sum(match.similarity for match in matches) / len(classes)) if classes else None,
-        noun_support=len(support) / len(named) if named else None,
-        matches=tuple(matches),
-        support=tuple(support),
-        nouns=tuple(nouns),
-        classes=tuple(names),
-        class_indices=tuple(place for place, _ in classes),
-        missed_classes=tuple(dict.fromkeys(name for row, name in enumerate(names) if row not in named)),
-        unsupported_nouns=_lemmas(counted_nouns, [row is None for row in named]),
-        out_of_vocabulary_nouns=_lemmas(counted_nouns, unknown_nouns),
-        out_of_vocabulary_classes=tuple(dict.fromkeys(compress(names, unknown_classes))),
-    )
-
-
-def _lemmas(nouns: Sequence[Noun], chosen: Sequence[bool]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(noun.lemma for noun in compress(nouns, chosen)))
-
-
 def named_class(
     noun: Noun,
     classes: Sequence[str],
     similarities: NDArray[np.floating],
     assigned: int | None,
     support_similarity: float,
-    words: ClassWords,
 ) -> int | None:
     """Decide which class a noun names.
 
@@ -177,15 +121,15 @@ def named_class(
     allowed = [
         index
         for index, name in enumerate(classes)
-        if _may_name(noun, name, float(similarities[index]), support_similarity, words)
+        if _may_name(noun, name, float(similarities[index]), support_similarity)
     ]
     if not allowed:
         return None
     return assigned if assigned in allowed else max(allowed, key=lambda index: similarities[index])
 
 
-def _may_name(noun: Noun, class_name: str, similarity: float, support_similarity: float, words: ClassWords) -> bool:
+def _may_name(noun: Noun, class_name: str, similarity: float, support_similarity: float) -> bool:
     if similarity == 1.0:  # the class's own name, or a synonym in the user's list
         return True
-    verdict = words.verdict(noun.lemma, normalise(class_name))
+    verdict = ClassWords.load().verdict(noun.lemma, normalise(class_name))
     return verdict if verdict is not None else 0 < similarity >= support_similarity

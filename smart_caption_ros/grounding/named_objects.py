@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.captioning.vocabulary import word_starts
-from smart_caption_ros.grounding import Noun, NounCoverage
+from smart_caption_ros.grounding import NounCoverage
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
         if (match := named.get(noun.lemma)) is not None:
             index, similarity = _object_of(match.class_name, caption.objects, named_before), match.similarity
             named_before[index] += 1
-        nouns.append(GroundedNoun(noun.text, noun.lemma, _word_index(noun, starts), index, similarity))
+        # Counted between spaces if the caption has no word list.
+        word_index = bisect_right(starts, noun.start) - 1 if starts else noun.word_index
+        nouns.append(GroundedNoun(noun.text, noun.lemma, word_index, index, similarity))
     return Grounding(
         nouns=tuple(nouns),
         coverage=result.coverage,
@@ -77,8 +79,3 @@ def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
 def _object_of(class_name: str, objects: Sequence[DetectedObject], named_before: Counter[int]) -> int:
     same = [index for index, detected in enumerate(objects) if detected.class_name == class_name]
     return min(same, key=lambda index: (named_before[index], -objects[index].score))
-
-
-def _word_index(noun: Noun, starts: list[int]) -> int:
-    """Index of a noun's first word; counted between spaces if the caption has no word list."""
-    return bisect_right(starts, noun.start) - 1 if starts else noun.word_index

@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
-from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult, evaluate
-from smart_caption_ros.grounding.class_words import ClassWords, read_synonyms
+from smart_caption_ros.grounding.assignment import (
+    CoverageOptions,
+    CoverageResult,
+    NounMatch,
+    best_assignment,
+    named_class,
+)
+from smart_caption_ros.grounding.class_words import read_synonyms
 from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import Noun, NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
@@ -90,15 +96,40 @@ class NounCoverage:
         if not self.options.class_counts:
             places = _first_of_each(places, key=names.__getitem__)
             counted = _first_of_each(counted, key=lambda noun: noun.lemma)
-        return evaluate(
-            nouns,
-            counted,
-            [(place, classes[place]) for place in places],
-            self._similarities([names[place] for place in places], counted),
-            unknown_nouns=[self._direction(self._word(noun)) is None for noun in counted],
-            unknown_classes=[self._direction(names[place]) is None for place in places],
-            options=self.options,
-            words=ClassWords.load(),
+        given, known = [classes[place] for place in places], [names[place] for place in places]
+        similarities = self._similarities(known, counted)
+        profits = np.where(similarities >= self.options.minimum_similarity, similarities, 0)
+        pairs = best_assignment(profits)
+        assigned = {column: row for row, column in pairs}
+        support_similarity = self.options.support_similarity
+        named = [
+            named_class(noun, given, similarities[:, column], assigned.get(column), support_similarity)
+            for column, noun in enumerate(counted)
+        ]
+
+        def match(row: int, column: int, similarity: float) -> NounMatch:
+            return NounMatch(counted[column], given[row], places[row], float(similarity))
+
+        matches = tuple(match(row, column, profits[row, column]) for row, column in pairs)
+        support = tuple(
+            match(row, column, similarities[row, column]) for column, row in enumerate(named) if row is not None
+        )
+        unknown_nouns = [noun.lemma for noun in counted if self._direction(self._word(noun)) is None]
+        unknown_classes = [name for name, plain in zip(given, known, strict=True) if self._direction(plain) is None]
+        return CoverageResult(
+            coverage=min(1.0, sum(found.similarity for found in matches) / len(given)) if given else None,
+            noun_support=len(support) / len(named) if named else None,
+            matches=matches,
+            support=support,
+            nouns=tuple(nouns),
+            classes=tuple(given),
+            class_indices=tuple(places),
+            missed_classes=tuple(dict.fromkeys(name for row, name in enumerate(given) if row not in named)),
+            unsupported_nouns=tuple(
+                dict.fromkeys(noun.lemma for noun, row in zip(counted, named, strict=True) if row is None)
+            ),
+            out_of_vocabulary_nouns=tuple(dict.fromkeys(unknown_nouns)),
+            out_of_vocabulary_classes=tuple(dict.fromkeys(unknown_classes)),
         )
 
     def _similarities(self, classes: list[str], nouns: Sequence[Noun]) -> NDArray[np.float32]:

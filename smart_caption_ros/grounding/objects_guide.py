@@ -55,7 +55,6 @@ class ObjectsGuide:
     def __init__(self, strength: float = STRENGTH, finder: NounFinder | None = None) -> None:
         """
         Args:
-            strength: bias of a word whose class was found with score 1, natural logarithm.
             finder: knows the singulars of words; None loads the one that ships.
 
         Raises:
@@ -147,7 +146,7 @@ def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRE
     Args:
         choice: ``off``, ``bias``, or ``auto``: ``bias`` where the captioner has a detector, its bundle takes a guide
             and spaCy is installed, else ``off``.
-        strength: bias of a word whose class was found with score 1, natural logarithm.
+        strength: as :data:`STRENGTH`.
 
     Returns:
         The captioner.

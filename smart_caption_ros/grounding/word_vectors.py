@@ -5,7 +5,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,12 +27,16 @@ class WordVectors:
     """Word vectors.
 
     Args:
-        index: row by word.
         rows: (V, D) floating point, possibly memory-mapped.
+
+    Raises:
+        ValueError: there is no row for each word.
     """
 
-    def __init__(self, index: Mapping[str, int], rows: NDArray[Any], name: str) -> None:
-        self._index = index
+    def __init__(self, words: Sequence[str], rows: NDArray[Any], name: str) -> None:
+        if rows.ndim != 2 or len(rows) != len(words):
+            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
+        self._index = {word: row for row, word in enumerate(words)}
         self._rows = rows
         self.name = name
 
@@ -103,13 +107,9 @@ def _read_table(path: Path) -> WordVectors:
     try:
         with np.load(path, allow_pickle=False) as table:
             words = table["words"].tobytes().decode("utf-8").split("\n")
-            rows = table["vectors"]
-            description = table["description"].tobytes().decode("utf-8")
-        if rows.ndim != 2 or len(rows) != len(words):
-            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
+            return WordVectors(words, table["vectors"], table["description"].tobytes().decode("utf-8"))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CoverageError(f"{path} is no table of word vectors ({error}); make it again") from None
-    return WordVectors({word: i for i, word in enumerate(words)}, rows, description)
 
 
 def _map_text(path: Path) -> WordVectors:
@@ -130,12 +130,9 @@ def _map_text(path: Path) -> WordVectors:
                 ) from None
     try:
         rows = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
-        words = (folder / _WORDS).read_text(encoding="utf-8").split("\n")
-        if rows.ndim != 2 or len(rows) != len(words):
-            raise ValueError(f"{len(words)} words, vectors of shape {rows.shape}")
+        return WordVectors((folder / _WORDS).read_text(encoding="utf-8").split("\n"), rows, path.name)
     except (OSError, ValueError) as error:
         raise CoverageError(f"{folder} is damaged ({error}); remove it, and it is made again from {path}") from None
-    return WordVectors({word: row for row, word in enumerate(words)}, rows, path.name)
 
 
 def _is_conversion_of(folder: Path, source: dict[str, Any]) -> bool:

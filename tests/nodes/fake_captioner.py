@@ -2,7 +2,9 @@
 
 import math
 import time
+from collections import defaultdict
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,8 +12,7 @@ import numpy as np
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
-from smart_caption_ros.grounding import ClassWords, CoverageOptions, Noun
-from smart_caption_ros.grounding.assignment import evaluate
+from smart_caption_ros.grounding import Noun, NounCoverage
 
 NOTHING_TO_SAY = 0
 BREAKS_COVERAGE = 44
@@ -50,30 +51,23 @@ class FakeCaptioner:
         return caption if self.detector else replace(caption, objects=())
 
 
-class FakeCoverage:
-    """Takes the place of `NounCoverage`: every word is a noun, and similar is what is the same."""
+class FakeCoverage(NounCoverage):
+    """Takes every word for a noun, and for similar what is the same."""
 
-    options = CoverageOptions()
+    def __init__(self):
+        places = defaultdict(count().__next__)
+        vectors = SimpleNamespace(
+            dimension=1000, mean=lambda words: np.eye(1, 1000, places[" ".join(words)], np.float32)[0]
+        )
+        super().__init__(SimpleNamespace(nouns=self._nouns), vectors)
 
-    def score(self, caption, classes):
-        """As `NounCoverage.score`; one shade stands for what can go wrong."""
+    @staticmethod
+    def _nouns(caption):
+        """All words; one shade stands for what can go wrong."""
         words = caption.split()
         if str(BREAKS_COVERAGE) in words:
             raise RuntimeError("the dictionary is on fire")
-        nouns = [Noun(word, word, place, caption.index(word), 0) for place, word in enumerate(words)]
-        names = list(enumerate(dict.fromkeys(classes)))
-        return evaluate(
-            nouns,
-            nouns,
-            [(list(classes).index(name), name) for _, name in names],
-            np.array([[float(noun.lemma == name) for noun in nouns] for _, name in names]).reshape(
-                len(names), len(nouns)
-            ),
-            unknown_nouns=[False] * len(nouns),
-            unknown_classes=[False] * len(names),
-            options=self.options,
-            words=ClassWords.load(),
-        )
+        return [Noun(word, word, place, caption.index(word), 0) for place, word in enumerate(words)]
 
 
 def shade_caption(shade, width, height, model="m", engine="e"):
