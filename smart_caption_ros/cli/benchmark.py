@@ -1,7 +1,6 @@
 """`smart-caption benchmark`."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,20 +22,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class MeasuringOptions:
-    output: Annotated[Path | None, Option("--json", help="JSON file to write; - prints it.")] = None
-    engine: EngineOption = "auto"
-    threads: ThreadsOption = None
+def benchmark(
+    path: BundleArgument = None,
+    *,
+    output: Annotated[Path | None, Option("--json", help="JSON file to write; - prints it.")] = None,
+    engine: EngineOption = "auto",
+    threads: ThreadsOption = None,
     source: Annotated[
         str | None,
         Option(help="Frames to caption: an image, a folder, a video, a bag; generated frames by default."),
-    ] = None
-    frames: Annotated[int, Option(min=1, help="Number of different frames.")] = 8
-    rounds: Annotated[int, Option(min=1, help="Number of times that each is captioned.")] = 5
-
-
-def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None:
+    ] = None,
+    frames: Annotated[int, Option(min=1, help="Number of different frames.")] = 8,
+    rounds: Annotated[int, Option(min=1, help="Number of times that each is captioned.")] = 5,
+) -> None:
     """Measure how fast a bundle captions frames on this machine.
 
     The generated frames are 640x480, the same everywhere, and get captions of different lengths; --source measures on
@@ -48,13 +46,13 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
         from smart_caption_ros.grounding import guide_words
         from smart_caption_ros.measuring import benchmark as benchmarking
 
-        if str(options.output) != "-":
-            check_output_file(options.output, "--json", input_files([options.source] if options.source else ()))
+        if str(output) != "-":
+            check_output_file(output, "--json", input_files([source] if source else ()))
         log_to_terminal()
-        images = _images(options.source, options.frames)
-        captioner = guide_words(Captioner.from_bundle(path, options.engine, options.threads))
-        with progress_bar(options.rounds * len(images), delay_s=0) as bar:
-            measured = benchmarking.measure(captioner, images, options.rounds, bar.update)
+        images = _images(source, frames)
+        captioner = guide_words(Captioner.from_bundle(path, engine, threads))
+        with progress_bar(rounds * len(images), delay_s=0) as bar:
+            measured = benchmarking.measure(captioner, images, rounds, bar.update)
         result = {
             "date": time.strftime("%Y-%m-%d"),
             "package": __version__,
@@ -63,18 +61,18 @@ def benchmark(path: BundleArgument = None, *, options: MeasuringOptions) -> None
             "engine": captioner.engine,
             "engine_choice": captioner.engine_choice,
             "captioner": captioner.graph,
-            "threads": options.threads,
-            "source": options.source or "made-up frames",
+            "threads": threads,
+            "source": source or "made-up frames",
             "frame_size": [images[0].shape[1], images[0].shape[0]],
             "hardware": benchmarking.hardware(),
             **measured,
-            "first_caption": benchmarking.measure_start(captioner.bundle.path, options.engine, options.threads),
+            "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
         }
-        if str(options.output) == "-":
+        if str(output) == "-":
             print_json(result)
             return
-        if options.output is not None:
-            write_json(options.output, result)
+        if output is not None:
+            write_json(output, result)
         _print_result(result)
 
 
@@ -85,12 +83,9 @@ def _images(source: str | None, count: int) -> "list[NDArray[np.uint8]]":
         return golden_frames(count)
     from itertools import islice
 
-    from smart_caption_ros.sources import SourceError, open_source
+    from smart_caption_ros.sources import open_source
 
-    images = [frame.image_bgr for frame in islice(open_source(source), count)]
-    if not images:
-        raise SourceError(f"{source} has no frame that can be read")
-    return images
+    return [frame.image_bgr for frame in islice(open_source(source), count)]
 
 
 def _print_result(result: dict[str, Any]) -> None:

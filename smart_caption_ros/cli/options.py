@@ -1,6 +1,6 @@
 """The options of commands: how a function declares them, and the options that several commands share.
 
-A command is a function whose parameters are annotated with :class:`Option` or :class:`Argument`; a command with many
+A command is a function whose parameters are annotated with :func:`Option` or :func:`Argument`; a command with many
 options has one parameter `options` for all of them, a dataclass with one field per option::
 
     @dataclass(frozen=True)
@@ -35,29 +35,17 @@ if TYPE_CHECKING:
     from smart_caption_ros.record import Trust
 
 
-class Option:
-    """Annotation of a parameter that is a command-line option.
+def Option(*names: str, **settings: Any) -> Callable[[Any], Any]:  # noqa: N802 # reads like typer's
+    """Describe a command-line option: its names and the keyword arguments of :func:`typer.Option`.
 
-    Args:
-        names: such as `--json`; typer derives the name from the parameter's by default.
-        settings: the keyword arguments of :func:`typer.Option`.
+    Returns what makes typer's default value of a parameter from its own, which is `...` for a required one.
     """
-
-    _make: Callable[..., Any] = staticmethod(typer.Option)
-
-    def __init__(self, *names: str, **settings: Any) -> None:
-        self._names = names
-        self._settings = settings
-
-    def with_default(self, default: Any) -> Any:
-        """Return what typer takes as the default value of a parameter; `...` for a required one."""
-        return self._make(default, *self._names, **self._settings)
+    return lambda default: typer.Option(default, *names, **settings)
 
 
-class Argument(Option):
-    """Annotation of a parameter that is a positional argument, with the settings of :func:`typer.Argument`."""
-
-    _make: Callable[..., Any] = staticmethod(typer.Argument)
+def Argument(**settings: Any) -> Callable[[Any], Any]:  # noqa: N802
+    """Describe a positional argument, with the keyword arguments of :func:`typer.Argument`."""
+    return lambda default: typer.Argument(default, **settings)
 
 
 def _known_engine(name: str) -> str:
@@ -205,5 +193,5 @@ def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
     kind_of_value, description = get_args(hint)
     if get_origin(kind_of_value) is UnionType:
         kind_of_value = Union[get_args(kind_of_value)]  # noqa: UP007 # typer before 0.12.4 does not know UnionType
-    given = description.with_default(... if default is inspect.Parameter.empty else default)
+    given = description(... if default is inspect.Parameter.empty else default)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=kind_of_value)

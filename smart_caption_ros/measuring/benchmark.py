@@ -15,15 +15,14 @@ from smart_caption_ros.captioning import Captioner, EngineError
 
 PARTS = ("preprocess", "vision", "decode", "total")
 
-# A program that needs one caption.
+# A program that needs one caption, and prints its memory in kB.
 _FIRST_CAPTION = """
+import sys
 import numpy
 from smart_caption_ros.captioning import Captioner
 path, engine, threads = sys.argv[1:]
 captioner = Captioner.from_bundle(path, engine, int(threads) or None)
 captioner.caption(numpy.full((480, 640, 3), 127, numpy.uint8))
-"""
-_MEMORY = """
 status = dict(line.split(":", 1) for line in open("/proc/self/status")) if sys.platform == "linux" else {}
 print(*(int(status.get(name, "0 kB").split()[0]) for name in ("VmRSS", "VmHWM")), flush=True)
 """
@@ -64,15 +63,7 @@ def measure(
 
 
 def measure_start(bundle: Path, engine: str, threads: int | None) -> dict[str, float]:
-    """Measure a new process from its start to its first caption; see :func:`measure_process`."""
-    return measure_process(_FIRST_CAPTION, str(bundle), engine, str(threads or 0))
-
-
-def measure_process(program: str, *arguments: str) -> dict[str, float]:
-    """Run a program in a new process; measure its duration, and its memory at the end.
-
-    Args:
-        program: Python code; ``sys`` is imported.
+    """Measure a new process from its start to its first caption, and its memory then.
 
     Returns:
         ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb`` in 10^6 bytes.
@@ -82,7 +73,7 @@ def measure_process(program: str, *arguments: str) -> dict[str, float]:
     """
     # The new process imports the same package as this one, installed or not.
     path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")]))
-    command = [sys.executable, "-c", f"import sys\n{program}{_MEMORY}", *arguments]
+    command = [sys.executable, "-c", _FIRST_CAPTION, str(bundle), engine, str(threads or 0)]
     started = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
     elapsed = time.perf_counter() - started
