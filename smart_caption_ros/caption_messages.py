@@ -20,9 +20,6 @@ def to_message(types: Any, record: CaptionRecord, header: Any) -> Any:
     Args:
         types: the message classes, such as the module ``smart_caption_ros.msg``; fields not given have defaults.
         header: header of the source image; copied unchanged, and read in place of the record's stamp and frame.
-
-    Returns:
-        An instance of ``types.Caption``.
     """
     caption, grounding, timing = record.caption, record.grounding, record.caption.timing
     return types.Caption(

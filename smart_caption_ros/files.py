@@ -120,7 +120,9 @@ def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Pat
     if _is_stream(path):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder, path.name)
-            _write_through(Path(folder, path.name), path)
+            # Appends: a file that stdout was redirected to may already have content.
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
+                stream.write(Path(folder, path.name).read_bytes())
         return
     # Processes that write the same file at a time have different ids.
     unfinished = target.with_name(f"{target.name}.{os.getpid()}{UNFINISHED}")
@@ -168,12 +170,6 @@ def _is_stream(path: Path) -> bool:
     """Whether a path stands for an open file of this process, or for /dev/null."""
     absolute = path.absolute()
     return str(absolute) in _STREAMS or str(absolute.parent) in ("/dev/fd", "/proc/self/fd")
-
-
-def _write_through(content: Path, path: Path) -> None:
-    # Appends: a file that stdout was redirected to may already have content.
-    with content.open("rb") as source, os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
-        shutil.copyfileobj(source, stream)
 
 
 def _name_file(error: BaseException, path: Path, unfinished: Path) -> None:

@@ -12,10 +12,7 @@ class TimeWindow(Generic[T]):
     """Items of the last seconds, oldest first; not thread-safe. Times are those of any one monotonic clock."""
 
     def __init__(self, length_s: float) -> None:
-        """
-        Args:
-            length_s: age above which items are forgotten, seconds.
-        """
+        """``length_s``: age above which items are forgotten, seconds."""
         self.length_s = length_s
         self._items: deque[tuple[float, T]] = deque(maxlen=_MAX_ITEMS)
         self._first_s: float | None = None

@@ -143,12 +143,7 @@ def caption_bag(
 
 
 class _Connections:
-    """The topics of a bag of captions.
-
-    Args:
-        images: the open bag whose images are captioned.
-        with_images: whether :meth:`copy` copies.
-    """
+    """The topics of a bag of captions; `images` is the open bag whose images are captioned."""
 
     def __init__(self, writer: Any, images: BagStorage, cameras: Sequence[BagCamera], *, with_images: bool) -> None:
         self._writer = writer
