@@ -82,9 +82,8 @@ def test_of_a_recording_that_is_faster_than_the_captioner_the_newest_frames_are_
 
 def test_a_recording_takes_as_long_as_its_stamps_say():
     started_s = time.monotonic()
-    captions = captions_of(items_of(SourceFeed({"r": Recording([1, 2, 3], 0.15)}, FakeCaptioner())))
+    items_of(SourceFeed({"r": Recording([1, 2, 3], 0.15)}, FakeCaptioner()))
     assert time.monotonic() - started_s >= 0.3
-    assert captions[-1].received_monotonic_s - captions[0].received_monotonic_s >= 0.2
 
 
 def test_several_cameras_take_turns_and_one_that_fails_leaves_the_others_alone():
