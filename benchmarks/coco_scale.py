@@ -5,7 +5,6 @@ Captions and features have the extent of Karpathy's training split: 113,287 imag
 """
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -17,7 +16,7 @@ import typer
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.environment import describe_environment, report
-from benchmarks.generated_data import DataSize, write_data
+from benchmarks.generated_data import DataSize, generated_data
 from benchmarks.process_use import resident_mb
 from benchmarks.training import measured_phases, new_trainer, on_data, seconds_per_step
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
@@ -67,10 +66,7 @@ def coco_scale(
         "measured_steps": steps,
         "phases": {},
     }
-    with tempfile.TemporaryDirectory(prefix="benchmarks-coco-scale-") as name:
-        data = Path(name, "data")
-        data.mkdir()
-        section = write_data(data, size, 0, photographs=False)
+    with generated_data(size, 0, photographs=False) as (data, section):
         for kind, experiment in measured_phases(config).items():
             print(f"benchmarks.coco_scale: {kind}", file=sys.stderr, flush=True)
             precision = choose_precision(experiment, where).precision

@@ -2,6 +2,9 @@
 
 import json
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,15 @@ class DataSize:
     tokens: int = 49
     """Visual tokens of an image."""
     token_width: int = 1280
+
+
+@contextmanager
+def generated_data(size: DataSize, seed: int, *, photographs: bool) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield a temporary folder with the data of :func:`write_data`, and the section."""
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
+        data = Path(name, "data")
+        data.mkdir()
+        yield data, write_data(data, size, seed, photographs=photographs)
 
 
 def write_data(folder: Path, size: DataSize, seed: int, *, photographs: bool) -> dict[str, Any]:

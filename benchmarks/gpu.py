@@ -9,7 +9,6 @@ import copy
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +23,8 @@ from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.coco_scale import DEFAULT
-from benchmarks.generated_data import DataSize, write_data
+from benchmarks.generated_data import DataSize, generated_data
+from benchmarks.timing import measure
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from benchmarks.training import measured_phases, new_trainer, on_data, seconds_per_step
 from smart_caption_ros.captioning import Captioner as BundleCaptioner
@@ -71,13 +71,10 @@ def gpu_tests() -> str:
 def training_rows(config: Path, card: torch.device, steps: int) -> dict[str, str]:
     """Measure images a second of each phase of an experiment, and the share of the time in which the GPU is idle."""
     rows = {}
-    with tempfile.TemporaryDirectory(prefix="benchmarks-gpu-") as name:
-        data = Path(name, "data")
-        data.mkdir()
-        batches = steps + _SETTLING_STEPS + 2
-        phases = measured_phases(config)
-        images = max(experiment.phases[0].images_per_batch * batches for experiment in phases.values())
-        section = write_data(data, DataSize(images, 10_000, 50, 2048), 0, photographs=False)
+    batches = steps + _SETTLING_STEPS + 2
+    phases = measured_phases(config)
+    images = max(experiment.phases[0].images_per_batch * batches for experiment in phases.values())
+    with generated_data(DataSize(images, 10_000, 50, 2048), 0, photographs=False) as (data, section):
         for kind, experiment in phases.items():
             precision = choose_precision(experiment, card).precision
             chosen = replace(on_data(experiment, section), precision=precision, checkpoint_minutes=1e6)
@@ -108,14 +105,8 @@ def engine_rows(rounds: int) -> dict[str, str]:
             rows[row] = f"not available: {reports[name].detail}"
             continue
         try:
-            captioner = BundleCaptioner.from_bundle(engine=name)
-            captioner.warm_up()
-            taken = []
-            for _ in range(rounds):
-                started = time.perf_counter()
-                captioner.caption(frame)
-                taken.append(time.perf_counter() - started)
-            rows[row] = f"{1e3 * statistics.median(taken):.1f} ms"
+            times = measure({name: BundleCaptioner.from_bundle(engine=name).caption}, [frame], rounds)
+            rows[row] = f"{times[name]['wall_ms_median']:.1f} ms"
         except EngineError as error:
             rows[row] = f"failed: {error}"
     return rows

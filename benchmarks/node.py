@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -86,11 +86,6 @@ def measure_size(
 ) -> list[dict[str, Any]]:
     """Measure both nodes at every rate, and before and after them the captioner alone on the same frames at that rate.
 
-    Args:
-        captioner: the captioner to call directly.
-        size: width and height of the frames in pixels.
-        seconds: duration of a measurement.
-
     Raises:
         NoCaptionError: the nodes published no caption in time.
     """
@@ -154,11 +149,11 @@ def measure_node(folder: Path, rate_hz: float, settings: NodeSettings, seconds: 
     Raises:
         NoCaptionError: the nodes published no caption in time.
     """
-    observed = _observe(settings, {"max_age_s": 0.0}, folder, rate_hz, seconds)
-    timings = [caption.timing for caption, _ in observed.arrived]
+    captions, figures = _observe(settings, {"max_age_s": 0.0}, folder, rate_hz, seconds)
+    timings = [caption.timing for caption in captions]
     return {
-        **_figures(observed, rate_hz),
-        "not_ok": sum(caption.status != Caption.STATUS_OK for caption, _ in observed.arrived),
+        **figures,
+        "not_ok": sum(caption.status != Caption.STATUS_OK for caption in captions),
         "images_dropped_for_newer_ones": sum(timing.dropped_frames for timing in timings),
         "work_ms": spread(timing.total_ms for timing in timings),
         "waiting_ms": spread(timing.age_at_start_ms for timing in timings),
@@ -168,22 +163,13 @@ def measure_node(folder: Path, rate_hz: float, settings: NodeSettings, seconds: 
 
 def measure_plain_node(folder: Path, rate_hz: float, settings: NodeSettings, seconds: float) -> dict[str, Any]:
     """Measure the node of `plain_caption_node.py` in the place of the caption node; see :func:`measure_node`."""
-    return _figures(_observe(replace(settings, module=PLAIN_NODE), {}, folder, rate_hz, seconds), rate_hz)
-
-
-@dataclass(frozen=True)
-class _Observed:
-    """Captions that arrived with their ages in seconds, the duration, and CPU time of the node."""
-
-    arrived: Sequence[tuple[Caption, float]]
-    elapsed_s: float
-    cpu_s: float
+    return _observe(replace(settings, module=PLAIN_NODE), {}, folder, rate_hz, seconds)[1]
 
 
 def _observe(
     settings: NodeSettings, parameters: Mapping[str, object], folder: Path, rate_hz: float, seconds: float
-) -> _Observed:
-    """Run a camera node and another node, and receive the captions.
+) -> tuple[list[Caption], dict[str, Any]]:
+    """Run a camera node and another node; return the captions, and the figures that need no timing in them.
 
     Raises:
         NoCaptionError: no caption arrived in time.
@@ -202,27 +188,18 @@ def _observe(
         listener.arrived.clear()
         started_s, cpu_before_s = time.monotonic(), cpu_s(caption_node.pid)
         listener.spin(seconds)
-        observed = _Observed(
-            list(listener.arrived),
-            time.monotonic() - started_s,
-            cpu_s(caption_node.pid) - cpu_before_s,
-        )
-    if not observed.arrived:
+        elapsed_s, cpu_used_s = time.monotonic() - started_s, cpu_s(caption_node.pid) - cpu_before_s
+    if not listener.arrived:
         raise NoCaptionError(f"no caption in {seconds:g} s at {rate_hz:g} Hz")
-    return observed
-
-
-def _figures(observed: _Observed, rate_hz: float) -> dict[str, Any]:
-    """Return the figures that need no timing in the captions."""
-    captions = len(observed.arrived)
-    stamps_s = [Time.from_msg(caption.header.stamp).nanoseconds / 1e9 for caption, _ in observed.arrived]
-    return {
-        "captions": captions,
-        "captions_per_second": round(captions / observed.elapsed_s, 2),
+    captions = [caption for caption, _ in listener.arrived]
+    stamps_s = [Time.from_msg(caption.header.stamp).nanoseconds / 1e9 for caption in captions]
+    return captions, {
+        "captions": len(captions),
+        "captions_per_second": round(len(captions) / elapsed_s, 2),
         "images_without_caption": images_between(stamps_s, rate_hz),
-        "latency_ms": spread(age_s * 1e3 for _, age_s in observed.arrived),
-        "cpu_ms_per_caption": round(1e3 * observed.cpu_s / captions, 2),
-        "cpu_percent_of_a_core": round(100 * observed.cpu_s / observed.elapsed_s, 1),
+        "latency_ms": spread(age_s * 1e3 for _, age_s in listener.arrived),
+        "cpu_ms_per_caption": round(1e3 * cpu_used_s / len(captions), 2),
+        "cpu_percent_of_a_core": round(100 * cpu_used_s / elapsed_s, 1),
     }
 
 

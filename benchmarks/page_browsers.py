@@ -6,6 +6,7 @@ import multiprocessing
 import socket
 import threading
 import time
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -13,6 +14,9 @@ from typing import Any
 
 _CONNECT_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 10.0
+
+Seen = deque[tuple[float, int]]
+"""Age in milliseconds and bytes of each frame, with its caption, that the browsers of a process have received."""
 
 
 @dataclass(frozen=True)
@@ -58,29 +62,9 @@ class Crowd:
             self._process.join(_STOP_TIMEOUT_S)
 
 
-class _Seen:
-    """What all browsers of a process have received; thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ages_ms: list[float] = []
-        self._bytes = 0
-
-    def add(self, age_ms: float, size: int) -> None:
-        with self._lock:
-            self._ages_ms.append(age_ms)
-            self._bytes += size
-
-    def take(self) -> dict[str, Any]:
-        with self._lock:
-            found = {"ages_ms": self._ages_ms, "bytes": self._bytes}
-            self._ages_ms, self._bytes = [], 0
-        return found
-
-
 def _browse(connection: Connection, port: int, load: Load) -> None:
     """Run the browsers of a load, and answer questions about what they received."""
-    seen = _Seen()
+    seen: Seen = deque()
     stalled = [_stall(port) for _ in range(load.stalled)]
     streams = [_open(port, "/events") for _ in range(load.browsers - load.stalled)]
     for stream in streams:
@@ -88,9 +72,10 @@ def _browse(connection: Connection, port: int, load: Load) -> None:
     connection.send("connected")
     with suppress(EOFError):
         while question := connection.recv():
-            found = seen.take()
+            taken = [seen.popleft() for _ in range(len(seen))]
             if question == "seen":
-                connection.send(found)
+                ages_ms = [age_ms for age_ms, _ in taken]
+                connection.send({"ages_ms": ages_ms, "bytes": sum(size for _, size in taken)})
     for browser in stalled:
         browser.close()
 
@@ -110,7 +95,7 @@ def _stall(port: int) -> socket.socket:
     return stalled
 
 
-def _read(port: int, stream: http.client.HTTPResponse, seen: _Seen) -> None:
+def _read(port: int, stream: http.client.HTTPResponse, seen: Seen) -> None:
     """Get the frame of each caption, as the page does."""
     frames = http.client.HTTPConnection("127.0.0.1", port)
     event = ""
@@ -125,4 +110,4 @@ def _read(port: int, stream: http.client.HTTPResponse, seen: _Seen) -> None:
                 picture = answer.read()
                 if answer.status == 200:
                     age_ms = 1e3 * (time.monotonic() - float(caption["image"]))
-                    seen.add(age_ms, len(line) + len(picture))
+                    seen.append((age_ms, len(line) + len(picture)))

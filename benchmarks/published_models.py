@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -213,7 +213,10 @@ def write_model(model: Published, folder: Path) -> None:
         pieces = {piece: index for piece, index in pieces.items() if index != frame.end} | {"<|endoftext|>": frame.end}
         (folder / "vocab.json").write_text(json.dumps(pieces))
     elif model.format == "florence2":
-        _write_byte_pairs(folder, count)
+        from transformers import BartTokenizer
+
+        special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+        BartTokenizer(tokenizer_object=_byte_pairs(special, count)).save_pretrained(folder)
     else:
         words = [f"w{index}" for index in range(count)]
         words[1], words[frame.padding], words[frame.begin], words[frame.end] = "[UNK]", "[PAD]", "[CLS]", "[SEP]"
@@ -233,18 +236,28 @@ def write_model(model: Published, folder: Path) -> None:
     (folder / "generation_config.json").write_text(json.dumps(search))
 
 
-def _write_chat(folder: Path, count: int) -> None:
-    """Write ``count`` pieces, all bytes among them, and a chat template."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+def _byte_pairs(special: Sequence[str], count: int) -> Any:
+    """Make a tokeniser of ``count`` pieces, all bytes among them, of BART's and of SmolVLM's kind."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    special = ["<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>"]
-    pieces = [*special, "<global-img>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    pieces += [f"Ġw{index}" for index in range(count - len(pieces))]
+    pieces = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    pieces += [f"Ġw{index}" for index in range(len(pieces), count)]
     tokenizer = Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(word, normalized=False) for word in pieces[: len(special) + 1]])
+    return tokenizer
+
+
+def _write_chat(folder: Path, count: int) -> None:
+    """Save a tokeniser of ``count`` pieces with a chat template."""
+    from tokenizers import AddedToken
+    from transformers import PreTrainedTokenizerFast
+
+    special = [
+        "<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>", "<global-img>",
+    ]  # fmt: skip
+    tokenizer = _byte_pairs(special, count)
+    tokenizer.add_special_tokens([AddedToken(word, normalized=False) for word in special])
     template = (
         "<|im_start|>User:{% for line in messages[0]['content'] %}"
         "{{ '<image>' if line['type'] == 'image' else line['text'] }}{% endfor %}<end_of_utterance>\nAssistant:"
@@ -253,19 +266,6 @@ def _write_chat(folder: Path, count: int) -> None:
         tokenizer_object=tokenizer, bos_token=special[1], eos_token=special[2], pad_token=special[2],
         unk_token=special[0], chat_template=template,
     ).save_pretrained(folder)  # fmt: skip
-
-
-def _write_byte_pairs(folder: Path, count: int) -> None:
-    """Save a tokeniser with the pieces of BART's kind."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import BartTokenizer
-
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    pieces += [f"Ġw{index}" for index in range(len(pieces), count)]
-    tokenizer = Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    BartTokenizer(tokenizer_object=tokenizer).save_pretrained(folder)
 
 
 def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:

@@ -9,11 +9,10 @@ the stream and gets the frame of every caption. They share the processor with th
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,8 +20,9 @@ import typer
 
 from benchmarks.environment import describe_environment, report
 from benchmarks.page_browsers import Crowd, Load
+from benchmarks.timing import medians_of
+from smart_caption_ros.bags.message_captioner import load_coverage
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
-from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.grounding import NounCoverage
 from smart_caption_ros.live import SourceFeed
 from smart_caption_ros.record import CaptionRecord
@@ -48,9 +48,7 @@ def serve(
 ) -> None:
     """Measure whether browsers that look at the page slow the captioner down."""
     captioner = Captioner.from_bundle(bundle, engine, threads)
-    coverage = None
-    if captioner.detector is not None:
-        coverage = NounCoverage.load(class_list=(*COCO_CLASSES, *captioner.detector.class_names))
+    coverage = None if captioner.detector is None else load_coverage(captioner)
     loads = {"no browser": Load(0, 0), f"{browsers} browsers": Load(browsers, min(stalled, browsers))}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in loads}
     for number in range(rounds):
@@ -100,7 +98,6 @@ def measure_load(
         those that read and those that stopped reading missed.
     """
     hub = Hub()
-    ages_ms: list[float] = []
     with ExitStack() as stack:
         server = stack.enter_context(PageServer(hub, Access()))
         crowd = stack.enter_context(closing(Crowd(server.port, load)))
@@ -121,31 +118,19 @@ def measure_load(
         encoded = hub.pictures_encoded - encoded_before
         seen = crowd.seen()
     captions = max(1, len(ages_ms))
-    return {
+    found: dict[str, Any] = {
         "captions_per_second": round(len(ages_ms) / elapsed_s, 3),
         "caption_age_ms": _spread(ages_ms),
         "cpu_ms_per_caption": round(1e3 * cpu_used_s / captions, 2),
         "frames_encoded_per_caption": round(encoded / captions, 3),
-        **(
-            {
-                "frames_per_second_and_browser": round(
-                    len(seen["ages_ms"]) / elapsed_s / max(1, load.browsers - load.stalled), 3
-                ),
-                "frame_age_in_browser_ms": _spread(seen["ages_ms"]),
-                "megabytes_per_second": round(seen["bytes"] / 1e6 / elapsed_s, 3),
-            }
-            if load.browsers
-            else {}
-        ),
     }
-
-
-def medians_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the median of each figure over the rounds."""
-    found: dict[str, Any] = {}
-    for name, value in runs[0].items():
-        values = [run[name] for run in runs]
-        found[name] = medians_of(values) if isinstance(value, Mapping) else round(median(values), 3)
+    if load.browsers:
+        per_browser = len(seen["ages_ms"]) / max(1, load.browsers - load.stalled)
+        found |= {
+            "frames_per_second_and_browser": round(per_browser / elapsed_s, 3),
+            "frame_age_in_browser_ms": _spread(seen["ages_ms"]),
+            "megabytes_per_second": round(seen["bytes"] / 1e6 / elapsed_s, 3),
+        }
     return found
 
 

@@ -32,6 +32,7 @@ from benchmarks.caption_listener import (
 )
 from benchmarks.environment import describe_environment, report
 from benchmarks.process_use import cpu_s, resident_mb
+from benchmarks.timing import medians_of
 from smart_caption_ros.measuring.agreement import golden_frames
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
 from training.command_line import JsonOption, run_command
@@ -147,11 +148,6 @@ def measure_layout(
         "captions_per_second": round(captions / elapsed_s, 2),
         "cpu_ms_per_caption": round(1e3 * cpu_used_s / max(1, captions), 2),
     }
-
-
-def medians_of(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the median of each figure over the rounds."""
-    return {name: round(median(run[name] for run in runs), 2) for name in runs[0]}
 
 
 def second_camera_mb(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, float]:

@@ -3,7 +3,8 @@
 import random as random_order
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from statistics import median
+from typing import Any, TypeVar
 
 from smart_caption_ros.measuring.benchmark import spread
 
@@ -38,3 +39,12 @@ def measure(
         }
         for name, taken in times.items()
     }
+
+
+def medians_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the median of each figure over the rounds; figures may be nested."""
+    found: dict[str, Any] = {}
+    for name, value in runs[0].items():
+        values = [run[name] for run in runs]
+        found[name] = medians_of(values) if isinstance(value, Mapping) else round(median(values), 3)
+    return found

@@ -23,7 +23,7 @@ import typer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from benchmarks.environment import describe_environment, report
-from benchmarks.generated_data import STORE, DataSize, write_data
+from benchmarks.generated_data import STORE, DataSize, generated_data
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
 from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
@@ -121,10 +121,8 @@ def measure(
         "data": asdict(size),
         "extent": asdict(extent),
     }
-    with tempfile.TemporaryDirectory(prefix="benchmarks-training-") as name:
-        data = Path(name, "data")
-        data.mkdir()
-        section = write_data(data, size, seed, photographs=any(not e.features for e in chosen.values()))
+    photographs = any(not experiment.features for experiment in chosen.values())
+    with generated_data(size, seed, photographs=photographs) as (data, section):
         result["phases"] = {}
         for kind, experiment in chosen.items():
             print(f"benchmarks.training: {kind}", file=sys.stderr, flush=True)

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.stats import theilslopes
 from smart_caption_ros.msg import Caption
 
-from benchmarks.node_soak.images import Answer, ExpectedCaption, Stamp, Template, number_of
+from benchmarks.node_soak.images import Answer, Stamp, Template, number_of
 from benchmarks.node_soak.records import Answered, Counts, Record
+from smart_caption_ros.captioning import Caption as ExpectedCaption
 
 _MAX_SCORE_DIFFERENCE = 1e-3
 _MAX_IN_PROGRESS = 11  # waiting for detections, in the engine, in the mailbox, and between two counts
@@ -47,7 +48,7 @@ def check_answers(record: Record, expected: Mapping[str, ExpectedCaption]) -> li
 
 def check_counts(record: Record) -> list[str]:
     """Check that the counts of the diagnostics add up, in every message and at the end."""
-    problems = []
+    problems: list[str] = []
     if not record.counts:
         return ["the node published no diagnostics"]
     for before, after in pairwise(record.counts):

@@ -21,7 +21,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import Header
 
-from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning import Caption, Captioner
 from smart_caption_ros.imaging.encoded_images import decode_image_bytes
 from smart_caption_ros.imaging.image_messages import encode_image
 
@@ -75,14 +75,6 @@ class Template:
 
 
 @dataclass(frozen=True)
-class ExpectedCaption:
-    """Text and score of the caption of a picture, by the captioner called directly."""
-
-    text: str
-    score: float
-
-
-@dataclass(frozen=True)
 class Templates:
     """The messages of one topic."""
 
@@ -111,7 +103,7 @@ def raw_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -> Templ
     """
     picture = pictures_bgr[0]
     height, width = picture.shape[:2]
-    fields: dict[str, Any] = dict(encode_image(picture))
+    fields = encode_image(picture)
     whole = _raw(fields)
     nan = array.array("B", np.full((4, 4), math.nan, np.float32).tobytes())
     wrong = {
@@ -140,8 +132,10 @@ def raw_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -> Templ
         Template("CDR with a wrong length of the data", bytes(lying), Answer.NONE),
         *_not_cdr(seed),
     ]
-    good = [Template("good", _raw(dict(encode_image(picture))), Answer.CAPTION, _raw_name(number))
-            for number, picture in enumerate(pictures_bgr)]  # fmt: skip
+    good = [
+        Template("good", _raw(encode_image(picture)), Answer.CAPTION, _raw_name(number))
+        for number, picture in enumerate(pictures_bgr)
+    ]
     return Templates(good, bad)
 
 
@@ -162,12 +156,14 @@ def compressed_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -
     whole = _compressed(jpegs[0])
     bad += _wrong_stamps(whole, _compressed_name(0))
     bad += [Template("truncated CDR of a compressed image", whole[: len(whole) // 2], Answer.NONE), *_not_cdr(seed)]
-    good = [Template("good", _compressed(jpeg), Answer.CAPTION, _compressed_name(number))
-            for number, jpeg in enumerate(jpegs)]  # fmt: skip
+    good = [
+        Template("good", _compressed(jpeg), Answer.CAPTION, _compressed_name(number))
+        for number, jpeg in enumerate(jpegs)
+    ]
     return Templates(good, bad)
 
 
-def expected_captions(captioner: Captioner, pictures_bgr: Sequence[NDArray[np.uint8]]) -> dict[str, ExpectedCaption]:
+def expected_captions(captioner: Captioner, pictures_bgr: Sequence[NDArray[np.uint8]]) -> dict[str, Caption]:
     """Caption every picture, as it is and from its JPEG, with the captioner called directly.
 
     Returns:
@@ -175,10 +171,8 @@ def expected_captions(captioner: Captioner, pictures_bgr: Sequence[NDArray[np.ui
     """
     found = {}
     for number, picture in enumerate(pictures_bgr):
-        images = {_raw_name(number): picture, _compressed_name(number): _decoded(_jpeg(picture))}
-        for name, image_bgr in images.items():
-            caption = captioner.caption(image_bgr)
-            found[name] = ExpectedCaption(caption.text, float(caption.score))
+        found[_raw_name(number)] = captioner.caption(picture)
+        found[_compressed_name(number)] = captioner.caption(decode_image_bytes(_jpeg(picture)))
     return found
 
 
@@ -207,25 +201,20 @@ def _not_cdr(seed: int) -> list[Template]:
     ]
 
 
-def _header() -> Header:
-    return Header(stamp=Time(sec=0, nanosec=0), frame_id=frame_id(0))
+_HEADER = Header(stamp=Time(sec=0, nanosec=0), frame_id=frame_id(0))
 
 
 def _raw(fields: dict[str, Any]) -> bytes:
-    return bytes(serialize_message(Image(header=_header(), **fields)))
+    return bytes(serialize_message(Image(header=_HEADER, **fields)))
 
 
 def _compressed(data: bytes, format: str = "bgr8; jpeg compressed bgr8") -> bytes:
-    message = CompressedImage(header=_header(), format=format, data=array.array("B", data))
+    message = CompressedImage(header=_HEADER, format=format, data=array.array("B", data))
     return bytes(serialize_message(message))
 
 
 def _jpeg(picture_bgr: NDArray[np.uint8]) -> bytes:
     return cv2.imencode(".jpg", picture_bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1].tobytes()
-
-
-def _decoded(jpeg: bytes) -> NDArray[np.uint8]:
-    return decode_image_bytes(np.frombuffer(jpeg, np.uint8))
 
 
 def _png_claiming(width: int, height: int) -> bytes:

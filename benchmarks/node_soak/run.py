@@ -41,9 +41,7 @@ class Soak:
     size: tuple[int, int]
     """Width and height of the images in pixels."""
     rate_hz: float
-    """Images per second."""
     compressed: bool
-    """Whether the camera publishes compressed images, else raw ones."""
     seconds: float
     warm_up_s: float
     """Time at the beginning that is left out of the fit of the memory."""
@@ -54,12 +52,6 @@ class Soak:
     max_slope_mb_per_minute: float
     """Limit of the growth of the node's resident memory."""
     seed: int
-    """Of the images and the disturbances."""
-
-    @property
-    def rest_every_s(self) -> float:
-        """Time from one rest to the next."""
-        return min(_LONGEST_REST_INTERVAL_S, self.seconds / _RESTS)
 
 
 def run_soak(
@@ -161,8 +153,9 @@ def _disturb(
         ProcessLookupError: the node has ended.
     """
     gaps = random.Random(soak.seed)
+    rest_every_s = min(_LONGEST_REST_INTERVAL_S, soak.seconds / _RESTS)
     started_s = time.monotonic()
-    disturb_at_s, sample_at_s, rest_at_s = gaps.expovariate(1 / soak.disturb_every_s), 0.0, soak.rest_every_s
+    disturb_at_s, sample_at_s, rest_at_s = gaps.expovariate(1 / soak.disturb_every_s), 0.0, rest_every_s
     while (elapsed_s := time.monotonic() - started_s) < soak.seconds:
         on_progress(elapsed_s)
         if elapsed_s >= sample_at_s:
@@ -174,7 +167,7 @@ def _disturb(
             disturb_at_s = time.monotonic() - started_s + gaps.expovariate(1 / soak.disturb_every_s)
         if elapsed_s >= rest_at_s:
             record.resting_mb.append((elapsed_s, _memory_at_rest(process, user, disturbances)))
-            rest_at_s = elapsed_s + soak.rest_every_s
+            rest_at_s = elapsed_s + rest_every_s
         user.spin(_STEP_S)
     disturbances.rest()
 

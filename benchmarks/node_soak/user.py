@@ -7,7 +7,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState, GetState
+from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import SetParameters
 from rclpy.client import Client
 from rclpy.context import Context
@@ -89,10 +89,6 @@ class User(NodeInOwnContext):
         """Trigger a lifecycle transition by its name; return whether it succeeded."""
         message = Transition(id=getattr(Transition, f"TRANSITION_{transition.upper()}"))
         return bool(self.call(ChangeState, "change_state", transition=message).success)
-
-    def state(self) -> str:
-        """Return the lifecycle state of the caption node."""
-        return str(self.call(GetState, "get_state").current_state.label)
 
     def subscribe(self, kind: type, topic: str) -> Subscription:
         """Open a further subscription, best effort, which discards its messages; see :meth:`unsubscribe`."""

@@ -9,6 +9,7 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(tiny_bundle, monkeypatch):
     from benchmarks import serve
     from benchmarks.page_browsers import Load
+    from benchmarks.timing import medians_of
     from smart_caption_ros.captioning import Captioner
 
     monkeypatch.setattr(serve, "WARM_UP_S", 0.3)
@@ -20,4 +21,4 @@ def test_captions_are_counted_with_browsers_that_read_and_one_that_does_not(tiny
     assert watched["captions_per_second"] > 0
     assert watched["frames_per_second_and_browser"] > 0
     assert watched["frame_age_in_browser_ms"]["p50"] > 0
-    assert serve.medians_of([watched, watched, watched]) == watched
+    assert medians_of([watched, watched, watched]) == watched

@@ -1,6 +1,7 @@
 """The checks of a soak find what is wrong, and nothing where nothing is."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from smart_caption_ros.msg import Caption
 
 from benchmarks.node_soak.checks import check_answers, check_counts, check_memory, memory_slope_mb_per_minute
 from benchmarks.node_soak.cycles import growth
-from benchmarks.node_soak.images import Answer, ExpectedCaption, Template, frame_id
+from benchmarks.node_soak.images import Answer, Template, frame_id
 from benchmarks.node_soak.records import Answered, Counts, Record
 
 pytestmark = pytest.mark.needs_ros
 
-EXPECTED = {"a": ExpectedCaption("a cup", -1.0), "b": ExpectedCaption("a chair", -2.0)}
+EXPECTED = {"a": SimpleNamespace(text="a cup", score=-1.0), "b": SimpleNamespace(text="a chair", score=-2.0)}
 COUNTS = Counts(
     received=5, answered=3, answered_ok=2, dropped=1, passed_over=1, unchanged=0, lost=1, state="active",
 )  # fmt: skip
