@@ -110,11 +110,9 @@ def features(
                 torch.set_num_threads(threads)
             extractor = BackboneExtractor(backbone, data_folder())
         else:
-            extractor = by_bundle = BundleExtractor(bundle, engine, threads)
-            if detector:
-                if not 0 <= minimum_score <= 1:
-                    raise DataError(f"--minimum-score must lie between 0 and 1, not {minimum_score}")
-                by_bundle.pool_inside_boxes(detector, minimum_score)
+            if detector and not 0 <= minimum_score <= 1:
+                raise DataError(f"--minimum-score must lie between 0 and 1, not {minimum_score}")
+            extractor = BundleExtractor(bundle, engine, threads, detector, minimum_score)
         report = fill_store(extractor, photographs, output, batch_size=batch_size, save_every=save_every)
     return _print_report(report, paths, output, "images" if published else "photographs")
 

@@ -114,35 +114,38 @@ class BackboneExtractor:
 class BundleExtractor:
     """Computes the tokens of photographs by a vision graph, or their means inside a detector's boxes."""
 
-    def __init__(self, bundle: Path | None, engine: str = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Path | None,
+        engine: str = "auto",
+        threads: int | None = None,
+        detector: Path | None = None,
+        minimum_score: float = 0.0,
+    ) -> None:
         """Load the vision graph of a bundle, by default of the one that ships with the package, into an engine.
+        ``detector``: ONNX file; the tokens inside its boxes with a score of ``minimum_score`` are pooled.
 
         Raises:
             BundleError: the bundle is missing or wrong.
+            DataError: the vision graph sees a part of the photograph alone, so that boxes may have no tokens.
+            DetectorError: the detector is missing, or its layout is unknown.
             EngineError: the engine is unknown or does not work on this machine.
         """
         self.bundle = VisionBundle.load(bundle)
         self.token_width = self.bundle.token_width
         self._vision = Vision(self.bundle, create_engine(engine, threads))
         self._grid_boxes = grid_boxes(*self.bundle.grid, self.bundle.tokens_before_grid)
-        self._engine, self._threads = engine, threads
-        self._detector: Detector | None = None
         self.source: dict[str, Any] = {
             "made_by": VISION_GRAPH_TOKENS,
             "bundle": self.bundle.name,
             "vision_sha256": self.bundle.manifest["files"][VISION_GRAPH]["sha256"],
         }
-
-    def pool_inside_boxes(self, detector: Path, minimum_score: float) -> None:
-        """Pool the tokens inside the boxes that a detector, an ONNX file, finds with a score of ``minimum_score``.
-
-        Raises:
-            DataError: the vision graph sees a part of the photograph alone.
-            DetectorError: the detector is missing, or its layout is unknown.
-        """
+        self._detector: Detector | None = None
+        if detector is None:
+            return
         if self.bundle.preprocessing.shorter_side is not None:
             raise DataError(f"{self.bundle.name} crops photographs, so that --detector has no tokens for every box")
-        self._detector = Detector.from_onnx(detector, self._engine, self._threads, minimum_score)
+        self._detector = Detector.from_onnx(detector, engine, threads, minimum_score)
         self.source |= {
             "made_by": "the regions of a detector",
             "detector": detector.name,

@@ -36,5 +36,5 @@ def captioner_log_probabilities(captioner, visual, words):
 
 def test_regions_are_means_over_channels_whose_sum_has_the_size_1_and_keeps_its_sign():
     channels = torch.tensor([[[1.0, 3.0], [2.0, 0.0]], [[-1.0, -3.0], [-2.0, 0.0]]])
-    regions = Attributions(channels, channels.sum(dim=(1, 2)), 8, 0.0).regions()
+    regions = Attributions(channels, channels.sum(dim=(1, 2)), 0.0).regions()
     torch.testing.assert_close(regions, torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3]]))
