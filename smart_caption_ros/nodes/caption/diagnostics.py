@@ -1,19 +1,20 @@
 """The diagnostic statuses of the caption node and its cameras: level, one sentence, and values."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 
-from smart_caption_ros.caption_messages import CAPTION_STATUSES
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
-from smart_caption_ros.msg import Caption
+from smart_caption_ros.nodes.caption.camera import Camera
 from smart_caption_ros.nodes.caption.evidence import ObjectOrigin
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.statistics import WINDOW_S, Count, Summary
 from smart_caption_ros.nodes.caption.worker import WORK_TIMEOUT_S
+from smart_caption_ros.nodes.diagnostics_publisher import diagnostic_status
+from smart_caption_ros.record import CaptionStatus
 
 IMAGE_TOPIC = "image topic"
 """Key of the value that names the topic of a camera's images."""
@@ -52,27 +53,7 @@ class NodeState:
     requests_refused: int
 
 
-@dataclass(frozen=True)
-class CameraState:
-    """State of one camera of the caption node.
-
-    Attributes:
-        image_problem: why images cannot arrive there; empty where no reason is known.
-        detection_problem: why detections cannot be used; empty where no reason is known.
-        objects_from: the detector or the detections topic; empty while unconfigured.
-    """
-
-    name: str
-    is_resting: bool
-    topic: str
-    image_topics: str
-    image_problem: str
-    detection_problem: str
-    objects_from: str
-    summary: Summary
-
-
-def diagnostic_statuses(node: NodeState, cameras: Sequence[CameraState]) -> list[DiagnosticStatus]:
+def diagnostic_statuses(node: NodeState, cameras: Sequence[Camera]) -> list[DiagnosticStatus]:
     """Build the diagnostic statuses of the caption node.
 
     Returns:
@@ -80,74 +61,64 @@ def diagnostic_statuses(node: NodeState, cameras: Sequence[CameraState]) -> list
         node, and one of each camera.
     """
     name = f"{node.name}: captions"
+    summaries = {camera: camera.publisher.statistics.summary() for camera in cameras}
     if len(cameras) == 1:
         (camera,) = cameras
-        conditions = [*_camera_conditions(node, camera), *_node_conditions(node, cameras)]
-        return [_status(name, camera.name, conditions, {**_node_values(node), **_camera_values(camera)})]
-    statuses = [_status(name, "", _node_conditions(node, cameras), _node_values(node))]
-    for camera in cameras:
-        conditions = [*_camera_conditions(node, camera), (DiagnosticStatus.OK, _activity(node, [camera]))]
-        statuses.append(_status(f"{name} of {camera.name}", camera.name, conditions, _camera_values(camera)))
+        conditions = [*_camera_conditions(node, camera, summaries[camera]), *_node_conditions(node, summaries)]
+        values = {**_node_values(node), **_camera_values(node, camera, summaries[camera])}
+        return [diagnostic_status(name, conditions, values, camera.name)]
+    statuses = [diagnostic_status(name, _node_conditions(node, summaries), _node_values(node))]
+    for camera, summary in summaries.items():
+        conditions = [
+            *_camera_conditions(node, camera, summary),
+            (DiagnosticStatus.OK, _activity(node, {camera: summary})),
+        ]
+        values = _camera_values(node, camera, summary)
+        statuses.append(diagnostic_status(f"{name} of {camera.name}", conditions, values, camera.name))
     return statuses
 
 
-def _status(
-    name: str, hardware_id: str, conditions: Iterable[tuple[bytes, str]], values: Mapping[str, str]
-) -> DiagnosticStatus:
-    """Build a status with the most severe condition, the first one of several that are equally severe."""
-    level, message = max(conditions, key=lambda condition: condition[0])
-    return DiagnosticStatus(
-        level=level,
-        name=name,
-        message=message,
-        hardware_id=hardware_id,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()],
-    )
-
-
-def _node_values(node: NodeState) -> dict[str, str]:
+def _node_values(node: NodeState) -> dict[str, object]:
     model, captioner = node.model, node.model.captioner if node.model is not None else None
     return {
         "state": node.lifecycle,
         "captioning": "on" if node.enabled else "off",
         "model": captioner.model if captioner else "",
-        "bundle": str(captioner.bundle.path) if captioner else "",
+        "bundle": captioner.bundle.path if captioner else "",
         "engine": captioner.engine if captioner else "",
         "engine choice": captioner.engine_choice if captioner else "",
         "engine fall-backs": "; ".join(captioner.engine_fallbacks) if captioner else "",
         "resident memory (MB)": "" if node.memory_mb is None else f"{node.memory_mb:.1f}",
-        "requests answered": str(node.requests_answered),
-        "requests refused as busy": str(node.requests_refused),
+        "requests answered": node.requests_answered,
+        "requests refused as busy": node.requests_refused,
         "coverage": "off" if model is None else "on" if model.coverage else model.coverage_problem or "off",
         "image in work for (s)": f"{node.in_work_s:.1f}",
     }
 
 
-def _camera_values(camera: CameraState) -> dict[str, str]:
-    summary = camera.summary
+def _camera_values(node: NodeState, camera: Camera, summary: Summary) -> dict[str, object]:
     groundings = [evidence.grounding for evidence in summary.recent_evidence if evidence.grounding is not None]
     coverages = [grounding.coverage for grounding in groundings if grounding.coverage is not None]
-    origins = {f"captions with {origin.value}": summary.captions_by_origin[origin] for origin in ObjectOrigin}
-    values = {
-        IMAGE_TOPIC: camera.topic,
+    answers = {status: summary.counts[status] for status in CaptionStatus}
+    return {
+        IMAGE_TOPIC: camera.image_input.topic,
         "resting": "yes" if camera.is_resting else "no",
         **{count.value: summary.counts[count] for count in Count},
-        "images answered": sum(summary.answers.values()),
-        **{f"answered {status.value}": summary.answers[number] for number, status in CAPTION_STATUSES.items()},
+        "images answered": sum(answers.values()),
+        **{f"answered {status.value}": number for status, number in answers.items()},
         "images per second": f"{summary.received_hz:.2f}",
         "answers per second": f"{summary.answered_hz:.2f}",
         **{f"age p{percent} (ms)": age_ms for percent, age_ms in _percentiles_ms(summary.ages_s).items()},
         "mean work (ms)": _mean_ms([answer.work_s for answer in summary.recent]),
-        "objects from": camera.objects_from,
-        **origins,
+        "objects from": camera.object_sources(node.model) if node.model is not None else "",
+        **{f"captions with {origin.value}": summary.counts[origin] for origin in ObjectOrigin},
         "mean coverage": f"{sum(coverages) / len(coverages):.3f}" if coverages else "",
         "mean coverage work (ms)": _mean_ms([grounding.time_s for grounding in groundings]),
         "last error": summary.last_error,
     }
-    return {key: str(value) for key, value in values.items()}
 
 
-def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterator[tuple[bytes, str]]:
+def _node_conditions(node: NodeState, cameras: Mapping[Camera, Summary]) -> Iterator[tuple[bytes, str]]:
     """Yield level and sentence of each condition of the node; one at least."""
     if node.failure:
         yield DiagnosticStatus.ERROR, node.failure
@@ -171,50 +142,50 @@ def _node_conditions(node: NodeState, cameras: Sequence[CameraState]) -> Iterato
     yield DiagnosticStatus.OK, _activity(node, cameras)
 
 
-def _activity(node: NodeState, cameras: Sequence[CameraState]) -> str:
+def _activity(node: NodeState, cameras: Mapping[Camera, Summary]) -> str:
     if node.lifecycle != "active":
         return node.lifecycle
     if not node.enabled:
         return "captioning is switched off"
     if all(camera.is_resting for camera in cameras):
         return "resting, because nobody subscribes to the captions"
-    return f"captioning, {sum(camera.summary.answered_hz for camera in cameras):.1f} images a second"
+    return f"captioning, {sum(summary.answered_hz for summary in cameras.values()):.1f} images a second"
 
 
-def _camera_conditions(node: NodeState, camera: CameraState) -> Iterator[tuple[bytes, str]]:
+def _camera_conditions(node: NodeState, camera: Camera, summary: Summary) -> Iterator[tuple[bytes, str]]:
     """Yield level and sentence of each condition of a camera, if any; none while it rests or the node is not active."""
     if node.lifecycle != "active" or camera.is_resting:
         return
-    summary = camera.summary
+    images = camera.image_input
     if summary.since_image_s > IMAGE_TIMEOUT_S:
-        reason = f": {camera.image_problem}" if camera.image_problem else ""
-        yield DiagnosticStatus.ERROR, f"no image on {camera.image_topics} for {summary.since_image_s:.1f} s{reason}"
-    sent = summary.recently_received + summary.recently_lost
-    if summary.recently_lost > max(1, LOST_SHARE * sent):
+        reason = f": {problem}" if (problem := images.problem) else ""
+        yield DiagnosticStatus.ERROR, f"no image on {images.image_topics} for {summary.since_image_s:.1f} s{reason}"
+    lost = sum(summary.recently_lost)
+    sent = len(summary.recently_lost) + lost
+    if lost > max(1, LOST_SHARE * sent):
         yield (
             DiagnosticStatus.WARN,
-            f"{summary.recently_lost} of the last {sent} images were lost on the way to this process: start the "
+            f"{lost} of the last {sent} images were lost on the way to this process: start the "
             f"camera's process with {PROFILE_VARIABLE}={config_file(FAST_DDS_PROFILE)}",
         )
     recent = Counter(answer.status for answer in summary.recent)
-    if failed := recent[Caption.STATUS_ERROR]:
+    if failed := recent[CaptionStatus.ERROR]:
         reason = f"{failed} of the last {len(summary.recent)} images could not be captioned: {summary.last_error}"
         yield DiagnosticStatus.ERROR, reason
-    if stale := recent[Caption.STATUS_STALE]:
-        reason = next(a.reason for a in reversed(summary.recent) if a.status == Caption.STATUS_STALE)
+    if stale := recent[CaptionStatus.STALE]:
+        reason = next(a.reason for a in reversed(summary.recent) if a.status is CaptionStatus.STALE)
         yield DiagnosticStatus.WARN, f"{stale} of the last {len(summary.recent)} images were too old: {reason}"
-    if warning := _evidence_warning(camera):
+    if warning := _evidence_warning(camera, summary):
         yield DiagnosticStatus.WARN, warning
 
 
-def _evidence_warning(camera: CameraState) -> str:
+def _evidence_warning(camera: Camera, summary: Summary) -> str:
     """Return what is wrong with objects and coverage, which does not stop the captions; empty where nothing is."""
-    summary = camera.summary
     count = len(summary.recent_evidence)
     if errors := [evidence.coverage_error for evidence in summary.recent_evidence if evidence.coverage_error]:
         return f"{len(errors)} of the last {count} captions have no coverage: {errors[-1]}"
-    if camera.detection_problem:
-        return camera.detection_problem
+    if problem := camera.detection_input.problem:
+        return problem
     if missing := [evidence for evidence in summary.recent_evidence if evidence.missing_reason]:
         have = "no objects"
         if missing[-1].origin is not ObjectOrigin.NONE:

@@ -27,9 +27,9 @@ from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.allocator import release_freed_memory, resident_mb
 from smart_caption_ros.nodes.caption import bond
 from smart_caption_ros.nodes.caption.camera import Camera
-from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TIMEOUT_S, CameraState, NodeState, diagnostic_statuses
+from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TIMEOUT_S, NodeState, diagnostic_statuses
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
-from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, Model, load_coverage, load_model
+from smart_caption_ros.nodes.caption.model import LoadCaptioner, LoadCoverage, load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS, Trigger, missing_detector
 from smart_caption_ros.nodes.caption.publisher import complete_record, error_description, trust_of
 from smart_caption_ros.nodes.caption.records import ReceivedImage
@@ -430,7 +430,6 @@ class CaptionNode(LifecycleNode):
                 self._open_inputs()
 
     def _statuses(self) -> list[DiagnosticStatus]:
-        model = self._worker.model
         node = NodeState(
             name=self.get_fully_qualified_name().lstrip("/"),
             lifecycle=self._lifecycle,
@@ -438,25 +437,13 @@ class CaptionNode(LifecycleNode):
             failure=self._failure,
             in_work_s=self._in_work_s(),
             lacks_clock=lacks_clock(self),
-            model=model,
+            model=self._worker.model,
             nodes_of_this_name=self.get_node_names_and_namespaces().count((self.get_name(), self.get_namespace())),
             memory_mb=resident_mb(),
             requests_answered=self._answered_requests,
             requests_refused=self._refused_requests,
         )
-        return diagnostic_statuses(node, [self._camera_state(camera, model) for camera in self._cameras])
-
-    def _camera_state(self, camera: Camera, model: Model | None) -> CameraState:
-        return CameraState(
-            name=camera.name,
-            is_resting=camera.is_resting,
-            topic=camera.image_input.topic,
-            image_topics=camera.image_input.image_topics,
-            image_problem=camera.image_input.problem,
-            detection_problem=camera.detection_input.problem,
-            objects_from=camera.object_sources(model) if model is not None else "",
-            summary=camera.publisher.statistics.summary(),
-        )
+        return diagnostic_statuses(node, self._cameras)
 
 
 def error_message(reason: str, header: Header, camera: Camera | None) -> Caption:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from std_msgs.msg import Header, String
 
@@ -139,7 +139,7 @@ class Publisher:
     def count_failure(self, reason: str) -> None:
         """Count an image that could not be handed on as one with an error, and log the reason."""
         self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
-        self.statistics.count_answer(Caption.STATUS_ERROR, reason, latency_s=0.0, work_s=0.0)
+        self.statistics.count_answer(CaptionStatus.ERROR, reason, latency_s=0.0, work_s=0.0)
 
     def complete(
         self, record: CaptionRecord, header: Header, detections: ExpectedDetections | None, model: Model | None
@@ -149,11 +149,12 @@ class Publisher:
         logger = self._node.get_logger()
         if evidence is not None:
             # Also after its publisher has gone: a detector that has stopped is reported.
-            is_expected = detections is not None and detections.are_expected
-            self.statistics.count_evidence(evidence, detections_expected=is_expected)
+            if detections is None or not detections.are_expected:
+                evidence = replace(evidence, missing_reason="")
+            self.statistics.count_evidence(evidence)
             if evidence.coverage_error:
                 logger.error(evidence.coverage_error, throttle_duration_sec=_LOG_PERIOD_S)
-            elif is_expected and evidence.missing_reason:
+            elif evidence.missing_reason:
                 objects = "no objects" if evidence.origin is ObjectOrigin.NONE else "objects of the node's own detector"
                 logger.warning(
                     f"a caption goes out with {objects}: {evidence.missing_reason}",
@@ -179,9 +180,9 @@ class Publisher:
         try:
             record, message = self.complete(record, header, detections, model)
             self._publish(record, message, own_objects)
-            status, reason = message.status, message.status_message
+            status, reason = record.status, record.status_message
         except Exception as error:
-            status, reason = Caption.STATUS_ERROR, f"cannot publish the caption: {error_description(error)}"
+            status, reason = CaptionStatus.ERROR, f"cannot publish the caption: {error_description(error)}"
             self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
         finally:
             self._due_s = None
@@ -219,7 +220,7 @@ class Publisher:
             topic,
             # Reliable: RViz asks for it by default, and subscribers that ask for best effort match as well. A profile
             # of each publisher, because rclpy writes the overrides into it.
-            QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE),
+            QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE),
             # A group of its own, because an event that arrives during the destruction blocks its group for ever.
             callback_group=MutuallyExclusiveCallbackGroup(),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),

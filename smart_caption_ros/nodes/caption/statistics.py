@@ -5,10 +5,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.evidence import Evidence, ObjectOrigin
+from smart_caption_ros.record import CaptionStatus
 from smart_caption_ros.time_window import TimeWindow
 
 WINDOW_S = 5.0
@@ -41,7 +41,7 @@ class Count(enum.Enum):
 class RecentAnswer:
     """An answer within the time window."""
 
-    status: int
+    status: CaptionStatus
     reason: str
     work_s: float
 
@@ -50,29 +50,20 @@ class RecentAnswer:
 class Summary:
     """Snapshot of :class:`Statistics`: totals since the start, and what happened in the last :data:`WINDOW_S`."""
 
-    counts: Counter[Count]
-    answers: Counter[int]
-    """Number of answers by status."""
-    captions_by_origin: Counter[ObjectOrigin]
+    counts: Counter[Count | CaptionStatus | ObjectOrigin]
+    """Counts of images, of answers by status, and of captions by the origin of their objects."""
     received_hz: float
     answered_hz: float
-    recently_received: int
-    recently_lost: int
+    recently_lost: tuple[int, ...]
+    """For each image received, how many were lost before it."""
     recent: tuple[RecentAnswer, ...]
     recent_evidence: tuple[Evidence, ...]
-    """Evidence of the captions; its missing_reason is empty where no detections are expected."""
     recent_detections: tuple[bool, ...]
     """For each message on the detections topic, whether it replaced another one of the same image."""
     ages_s: tuple[float, ...]
     """Latencies of the answers of the last :data:`AGE_WINDOW_S`."""
     since_image_s: float
     last_error: str
-
-    @property
-    def in_progress(self) -> int:
-        """Number of images received that wait or are in work: every other one is counted once in another count."""
-        done = (Count.DROPPED, Count.PASSED_OVER, Count.UNCHANGED)
-        return self.counts[Count.RECEIVED] - sum(self.answers.values()) - sum(self.counts[count] for count in done)
 
 
 class Statistics:
@@ -81,9 +72,7 @@ class Statistics:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._counts: Counter[Count] = Counter()
-        self._answers: Counter[int] = Counter()
-        self._origins: Counter[ObjectOrigin] = Counter()
+        self._counts: Counter[Count | CaptionStatus | ObjectOrigin] = Counter()
         self._arrivals: TimeWindow[int] = TimeWindow(WINDOW_S)  # with the number of images lost before each
         self._recent: TimeWindow[RecentAnswer] = TimeWindow(WINDOW_S)
         self._recent_evidence: TimeWindow[Evidence] = TimeWindow(WINDOW_S)
@@ -96,14 +85,11 @@ class Statistics:
         """Restart the time windows and the wait for an image; totals are kept. Called at activation."""
         with self._lock:
             self._waiting_since_s = self._started_s = self._clock()
-            for window in (
-                self._arrivals,
-                self._recent,
-                self._recent_evidence,
-                self._recent_detections,
-                self._ages_s,
-            ):
-                window.clear()
+            self._arrivals.clear()
+            self._recent.clear()
+            self._recent_evidence.clear()
+            self._recent_detections.clear()
+            self._ages_s.clear()
 
     def count(self, what: Count, number: int = 1) -> None:
         """Add to a count of images that has no other method."""
@@ -118,7 +104,7 @@ class Statistics:
             self._waiting_since_s = self._clock()
             self._arrivals.add(self._waiting_since_s, lost)
 
-    def count_answer(self, status: int, reason: str, *, latency_s: float, work_s: float) -> None:
+    def count_answer(self, status: CaptionStatus, reason: str, *, latency_s: float, work_s: float) -> None:
         """Count an answer.
 
         Args:
@@ -126,8 +112,8 @@ class Statistics:
             work_s: time from the start of the work to the answer.
         """
         with self._lock:
-            self._answers[status] += 1
-            if status == Caption.STATUS_ERROR:
+            self._counts[status] += 1
+            if status is CaptionStatus.ERROR:
                 self._last_error = reason
             self._recent.add(self._clock(), RecentAnswer(status, reason, work_s))
             self._ages_s.add(self._clock(), latency_s)
@@ -144,12 +130,9 @@ class Statistics:
             self._counts[Count.OBJECTS_LEFT_OUT] += left_out
             self._recent_detections.add(self._clock(), replaces)
 
-    def count_evidence(self, evidence: Evidence, *, detections_expected: bool) -> None:
-        """Count the evidence of a caption."""
-        if not detections_expected:
-            evidence = replace(evidence, missing_reason="")
+    def count_evidence(self, evidence: Evidence) -> None:
         with self._lock:
-            self._origins[evidence.origin] += 1
+            self._counts[evidence.origin] += 1
             self._counts[Count.COVERAGE_FAILURES] += bool(evidence.coverage_error)
             self._recent_evidence.add(self._clock(), evidence)
 
@@ -160,12 +143,9 @@ class Statistics:
             window_s = max(min(WINDOW_S, now - self._started_s), 1e-9)
             return Summary(
                 counts=self._counts.copy(),
-                answers=self._answers.copy(),
-                captions_by_origin=self._origins.copy(),
                 received_hz=len(arrivals) / window_s,
                 answered_hz=len(recent) / window_s,
-                recently_received=len(arrivals),
-                recently_lost=sum(arrivals),
+                recently_lost=arrivals,
                 recent=recent,
                 recent_evidence=self._recent_evidence.items(now),
                 recent_detections=self._recent_detections.items(now),

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 
@@ -15,7 +15,7 @@ from smart_caption_ros.caption_log.schema import default_log_path
 from smart_caption_ros.live import EventKind, FeedError, FeedEvent
 from smart_caption_ros.nodes.caption_log.parameters import CAPTION_LOG_PARAMETERS
 from smart_caption_ros.nodes.caption_log.search_service import to_logged_caption, to_query
-from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
+from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher, diagnostic_status
 from smart_caption_ros.nodes.live import RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
@@ -122,30 +122,23 @@ class CaptionLogNode(Node):
     def _statuses(self) -> list[DiagnosticStatus]:
         recorder, cameras = self._recorder, self._feed.cameras
         online = [camera for camera in cameras if camera.is_online]
-        level, message = DiagnosticStatus.OK, f"{recorder.captions} captions of {len(cameras)} cameras"
-        if not online:
-            level, message = DiagnosticStatus.WARN, "no captions are published: " + "; ".join(self._feed.waiting_for)
+        problem = self._failure or recorder.problem
+        conditions = [(DiagnosticStatus.ERROR, problem)] if problem else []
         if recorder.note:
-            level, message = DiagnosticStatus.WARN, recorder.note
-        if recorder.problem or self._failure:
-            level, message = DiagnosticStatus.ERROR, self._failure or recorder.problem
+            conditions.append((DiagnosticStatus.WARN, recorder.note))
+        if not online:
+            reason = "; ".join(self._feed.waiting_for)
+            conditions.append((DiagnosticStatus.WARN, f"no captions are published: {reason}"))
+        conditions.append((DiagnosticStatus.OK, f"{recorder.captions} captions of {len(cameras)} cameras"))
         values = {
-            "log": str(self._path),
-            "captions in the log": str(recorder.captions),
+            "log": self._path,
+            "captions in the log": recorder.captions,
             "size (MB)": f"{recorder.used_bytes / _BYTES_PER_MB:.1f}",
-            "written": str(recorder.written),
-            "unchanged": str(recorder.unchanged),
-            "not written": str(recorder.failed),
-            "lost before they were written": str(sum(camera.lost for camera in cameras)),
+            "written": recorder.written,
+            "unchanged": recorder.unchanged,
+            "not written": recorder.failed,
+            "lost before they were written": sum(camera.lost for camera in cameras),
             "cameras": ", ".join(visible(camera.camera) for camera in online),
-            "last error": self._failure or recorder.problem or recorder.note,
+            "last error": problem or recorder.note,
         }
-        return [
-            DiagnosticStatus(
-                level=level,
-                name=f"{self.get_name()}: log",
-                message=message,
-                hardware_id="",
-                values=[KeyValue(key=key, value=value) for key, value in values.items()],
-            )
-        ]
+        return [diagnostic_status(f"{self.get_name()}: log", conditions, values)]
