@@ -58,8 +58,7 @@ class ParameterSpec:
         default: its default value; its type is the parameter's type. A list of strings is an empty tuple.
         description: its meaning, for `ros2 param describe` and the documentation.
         changes: when its value may change.
-        minimum: smallest allowed number.
-        maximum: largest allowed number.
+        limits: smallest and largest allowed number; every number has them.
         choices: allowed strings; None allows any of at most :data:`MAX_STRING` characters.
         pattern: regular expression that each string of a list has to match as a whole, and what that means: "a name".
     """
@@ -68,28 +67,24 @@ class ParameterSpec:
     default: bool | int | float | str | tuple[str, ...]
     description: str
     changes: Changes
-    minimum: float | None = None
-    maximum: float | None = None
+    limits: tuple[float, float] | None = None
     choices: tuple[str, ...] | None = None
     pattern: tuple[str, str] | None = None
 
     def descriptor(self) -> ParameterDescriptor:
         """Build the descriptor that `ros2 param describe` shows, with the range that rclpy enforces."""
         descriptor = ParameterDescriptor(description=self.description, read_only=self.changes is Changes.ONLY_AT_START)
-        constraints = [f"Changes {self.changes.value}."]
-        if self.choices is not None:
-            constraints.insert(0, f"One of: {', '.join(self.choices)}.")
-        descriptor.additional_constraints = " ".join(constraints)
-        if self.minimum is not None and self.maximum is not None:
+        choices = f"One of: {', '.join(self.choices)}. " if self.choices is not None else ""
+        descriptor.additional_constraints = f"{choices}Changes {self.changes.value}."
+        if self.limits is not None:
+            minimum, maximum = self.limits
             if isinstance(self.default, int):
-                descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))]
+                descriptor.integer_range = [IntegerRange(from_value=int(minimum), to_value=int(maximum))]
             else:
-                descriptor.floating_point_range = [
-                    FloatingPointRange(from_value=float(self.minimum), to_value=float(self.maximum))
-                ]
+                descriptor.floating_point_range = [FloatingPointRange(from_value=minimum, to_value=maximum)]
         return descriptor
 
-    def error_in(self, value: object) -> str | None:
+    def error_in(self, value: Any) -> str | None:
         """Return one sentence that says what is wrong with a value, or None for a valid value."""
         if isinstance(self.default, tuple):
             return self._error_in_list(self.value_of(value))
@@ -103,13 +98,8 @@ class ParameterSpec:
             return f"{self.name} must have at most {MAX_STRING} characters, not {len(value)}"
         if isinstance(value, float) and not math.isfinite(value):
             return f"{self.name} must be a finite number, not {value}"
-        if (
-            self.minimum is not None
-            and self.maximum is not None
-            and isinstance(value, int | float)
-            and not self.minimum <= value <= self.maximum
-        ):
-            return f"{self.name} must lie between {self.minimum:g} and {self.maximum:g}, not {value}"
+        if self.limits is not None and isinstance(value, int | float) and not self.limits[0] <= value <= self.limits[1]:
+            return f"{self.name} must lie between {self.limits[0]:g} and {self.limits[1]:g}, not {value}"
         return None
 
     def value_of(self, value: Any) -> Any:

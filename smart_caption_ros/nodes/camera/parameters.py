@@ -15,8 +15,7 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         1,
         "Publish every Nth frame of the source.",
         Changes.ONLY_AT_START,
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
     ),
     ParameterSpec(
         "publish_objects",
@@ -35,8 +34,7 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         2.0,
         "Images per second [Hz]; a slower webcam limits the rate.",
         Changes.ANY_TIME,
-        minimum=0.01,
-        maximum=240.0,
+        limits=(0.01, 240.0),
     ),
     ParameterSpec(
         "loop",
@@ -56,7 +54,6 @@ CAMERA_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         0,
         "Number of subscribers to images or compressed images that the first image waits for, two minutes at most.",
         Changes.ONLY_AT_START,
-        minimum=0,
-        maximum=1000,
+        limits=(0, 1000),
     ),
 )

@@ -13,7 +13,7 @@ from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, rea
 from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.objects_guide import BIAS
 from smart_caption_ros.nodes.allocator import release_freed_memory
-from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, object_source, uses_topic
+from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, object_source
 from smart_caption_ros.text import visible
 
 LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | None], Captioner]
@@ -80,7 +80,7 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
         coverage,
         problem,
         dict(enumerate(detection_classes)),
-        uses_topic=uses_topic(values),
+        uses_topic=source in (ObjectSource.AUTO, ObjectSource.TOPIC),
         guided_by_topic=guide == BIAS,
     )
 

@@ -68,8 +68,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         0,
         "CPU threads of ONNX Runtime and of OpenCV; 0 leaves the number to them.",
         Changes.WHILE_UNCONFIGURED,
-        minimum=0,
-        maximum=256,
+        limits=(0, 256),
     ),
     ParameterSpec(
         "objects_from",
@@ -92,8 +91,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "Minimum score of the objects that the node's detector finds, 0 to 1; a negative value uses the bundle's value "
         "for its own detector and 0.35 for another.",
         Changes.WHILE_UNCONFIGURED,
-        minimum=-1.0,
-        maximum=1.0,
+        limits=(-1.0, 1.0),
     ),
     ParameterSpec(
         "objects_guide",
@@ -124,8 +122,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "Maximum age of an image [s]: older ones get STATUS_STALE, and those whose stamp lies that far in the future "
         "STATUS_ERROR, without text; 0 accepts any age.",
         Changes.ANY_TIME,
-        minimum=0.0,
-        maximum=3600.0,
+        limits=(0.0, 3600.0),
     ),
     ParameterSpec(
         "lazy",
@@ -147,8 +144,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         0.0,
         "Maximum rate of the images of each camera that are captioned [Hz]: others are passed over; 0 sets no limit.",
         Changes.ANY_TIME,
-        minimum=0.0,
-        maximum=240.0,
+        limits=(0.0, 240.0),
     ),
     ParameterSpec(
         "min_calibrated_confidence",
@@ -156,8 +152,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "Minimum calibrated confidence, the share of such captions that are true: captions below it are refused, with "
         "STATUS_LOW_CONFIDENCE and without text; 0 accepts all.",
         Changes.ANY_TIME,
-        minimum=0.0,
-        maximum=1.0,
+        limits=(0.0, 1.0),
     ),
     ParameterSpec(
         "list_objects",
@@ -176,8 +171,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         0.1,
         "Maximum time between an image and detections with another stamp [s]; 0 accepts the same stamp alone.",
         Changes.ANY_TIME,
-        minimum=0.0,
-        maximum=60.0,
+        limits=(0.0, 60.0),
     ),
     ParameterSpec(
         "detection_wait_s",
@@ -185,8 +179,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "Maximum time from the arrival of an image to that of its detections, while the detections topic has a "
         "publisher [s].",
         Changes.ANY_TIME,
-        minimum=0.0,
-        maximum=10.0,
+        limits=(0.0, 10.0),
     ),
 )
 
@@ -195,11 +188,6 @@ def object_source(values: Mapping[str, Any]) -> ObjectSource:
     """Return the source that the parameters select; with `auto` that is `detector` where a detector is named."""
     source = ObjectSource(values["objects_from"])
     return ObjectSource.DETECTOR if source is ObjectSource.AUTO and values["detector"] else source
-
-
-def uses_topic(values: Mapping[str, Any]) -> bool:
-    """Return whether the node takes objects from the detections topic."""
-    return object_source(values) in (ObjectSource.AUTO, ObjectSource.TOPIC)
 
 
 def missing_detector(values: Mapping[str, Any]) -> str | None:
