@@ -16,10 +16,9 @@ from rich.markup import escape
 
 from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.nodes.demo.listener import DemoListener
-from smart_caption_ros.nodes.demo.plan import DemoOptions, DemoPlan, plan_demo
+from smart_caption_ros.nodes.demo.plan import DETECTIONS_TOPIC, DemoOptions, DemoPlan, plan_demo
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
 from smart_caption_ros.nodes.demo.report import CAPTIONS_FILE, OVERLAY_FOLDER, SHEET_FILE, DemoReport
-from smart_caption_ros.nodes.demo.topics import DETECTIONS_TOPIC, camera_node_arguments, caption_node_arguments
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 
@@ -63,13 +62,13 @@ def _variables(logs: Path) -> dict[str, str]:
 
 def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals) -> None:
     end_s = time.monotonic() + options.timeout_s
-    plan = plan_demo(options.source, options.max_frames, options.every, signals.raise_if_arrived)
+    plan = plan_demo(options, on_frame=signals.raise_if_arrived)
     for note in plan.notes:
         console.print(escape(visible(note, _MAX_LINE)))
-    needed_s = plan.known_frames / options.rate_hz
+    needed_s = len(plan.frames) / options.rate_hz
     if needed_s > options.timeout_s:
         raise DemoError(
-            f"{plan.known_frames} frames at {options.rate_hz:g} Hz take {needed_s:.0f} s, and the time limit is "
+            f"{len(plan.frames)} frames at {options.rate_hz:g} Hz take {needed_s:.0f} s, and the time limit is "
             f"{options.timeout_s:g} s: allow more time, or fewer frames"
         )
     with contextlib.ExitStack() as stack:
@@ -78,12 +77,12 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
         caption_node, camera_node = processes = [
             stack.enter_context(NodeProcess(f"smart_caption_ros.nodes.{name}_command", arguments, logs / f"{name}.log"))
             for name, arguments in (
-                ("caption", caption_node_arguments(plan)),
-                ("camera", camera_node_arguments(options.source, options.rate_hz, plan)),
+                ("caption", plan.caption_node_arguments()),
+                ("camera", plan.camera_node_arguments()),
             )
         ]
         listener = stack.enter_context(DemoListener(console, plan, report, signals))
-        _announce(console, plan, options.rate_hz)
+        _announce(console, plan)
         with console.status("the caption node loads its model ..."):
             failure = "the caption node did not start in time"
             _spin(listener, listener.has_caption_publisher, processes, end_s, failure)
@@ -104,9 +103,9 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
     )
 
 
-def _announce(console: Console, plan: DemoPlan, rate_hz: float) -> None:
+def _announce(console: Console, plan: DemoPlan) -> None:
     description = escape(visible(plan.description, _MAX_LINE))
-    console.print(f"{description}, at {rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
+    console.print(f"{description}, at {plan.options.rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
     console.print(
         f"objects: the sequences' ground truth, published on {DETECTIONS_TOPIC} with the stamps of the frames"
         if plan.knows_objects

@@ -10,7 +10,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 from rich.markup import escape
@@ -19,16 +19,15 @@ from sensor_msgs.msg import Image
 from smart_caption_ros.caption_messages import from_message, stamp_ns
 from smart_caption_ros.imaging.image_messages import decode_image
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.demo.plan import DemoPlan
+from smart_caption_ros.nodes.demo.plan import CAPTION_TOPIC, IMAGE_TOPIC, DemoPlan
 from smart_caption_ros.nodes.demo.report import DemoReport
-from smart_caption_ros.nodes.demo.topics import CAPTION_TOPIC, IMAGE_TOPIC
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 from smart_caption_ros.viewing import draw_overlay
 
 _GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
-_QOS = QoSProfile(depth=200, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class DemoListener:
@@ -73,7 +72,7 @@ class DemoListener:
 
     def has_all_images(self) -> bool:
         """Return whether as many frames as planned were published."""
-        return len(self._indices) == self._plan.limit
+        return len(self._indices) == self._plan.options.max_frames
 
     def is_complete(self) -> bool:
         """Return whether the last frame is answered; answers arrive in the order of the frames."""
@@ -81,7 +80,7 @@ class DemoListener:
 
     @property
     def _expected(self) -> int:
-        return max(self._plan.known_frames, len(self._indices))
+        return max(len(self._plan.frames), len(self._indices))
 
     def problems(self) -> list[str]:
         """Return one sentence for each frame without a caption."""
