@@ -2,21 +2,21 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from smart_caption_ros.caption_messages import from_message
-from smart_caption_ros.live import CaptionFeed, EventKind, FeedError, FeedEvent
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedError, FeedEvent, Health
 from smart_caption_ros.msg import Caption
-from smart_caption_ros.nodes.live.diagnostics_reader import DiagnosticsReader
+from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TOPIC
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
 from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Pose, Trust
 from smart_caption_ros.text import shortened
@@ -29,6 +29,12 @@ _IMAGE_WAIT_S = 0.5
 """How long a caption waits for its image, seconds."""
 _MAX_PENDING = 32
 _MAX_OTHER_CAMERAS = 16
+_HEALTH = {
+    DiagnosticStatus.OK: Health.OK,
+    DiagnosticStatus.WARN: Health.WARNING,
+    DiagnosticStatus.ERROR: Health.ERROR,
+    DiagnosticStatus.STALE: Health.ERROR,
+}
 
 PoseLookup = Callable[[Header], Pose | None]
 
@@ -43,6 +49,8 @@ class _CaptionTopic:
     """Unremapped name; rclpy applies remappings when it subscribes."""
     subscription: Subscription | None = None
     reliability: ReliabilityPolicy = ReliabilityPolicy.RELIABLE
+    nodes: set[tuple[str, str]] = field(default_factory=set)
+    """Namespace and name of each node that publishes, or has published last."""
     cameras: dict[str, str] = field(default_factory=dict)
     """Names in the feed by :attr:`Caption.camera`, of the cameras whose captions were received."""
     placeholder: str = ""
@@ -102,9 +110,10 @@ class RosCaptionFeed(CaptionFeed):
         # One group for everything, because the callbacks share what they know.
         self._group = MutuallyExclusiveCallbackGroup()
         self._discovery_due_s = 0.0
-        self._diagnostics = DiagnosticsReader(self)
+        self._image_topics: dict[str, str] = {}
+        """Image topic of each camera, as far as the diagnostics have named it."""
         self._diagnostics_subscription = node.create_subscription(
-            DiagnosticArray, "/diagnostics", self._diagnostics.read, 10, callback_group=self._group
+            DiagnosticArray, "/diagnostics", self._read_diagnostics, 10, callback_group=self._group
         )
         # Steady time, because that of the node stands still where a simulation does.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -203,7 +212,7 @@ class RosCaptionFeed(CaptionFeed):
             for camera in (*topic.cameras.values(), topic.placeholder):
                 self.remove_camera(camera, f"{topic.name} has no publisher any more")
             return
-        self._diagnostics.set_nodes(topic.name, {(node.node_namespace, node.node_name) for node in publishers})
+        topic.nodes = {(node.node_namespace, node.node_name) for node in publishers}
         for camera in topic.cameras.values():
             self.add_camera(camera, topic.name, f"{topic.name} has a publisher again")
         if not topic.cameras:
@@ -220,7 +229,7 @@ class RosCaptionFeed(CaptionFeed):
             Caption,
             topic.given,
             lambda message: self._receive(topic, message),
-            QoSProfile(depth=100, history=HistoryPolicy.KEEP_LAST, reliability=reliability),
+            QoSProfile(depth=100, reliability=reliability),
             callback_group=self._group,
         )
 
@@ -230,12 +239,11 @@ class RosCaptionFeed(CaptionFeed):
         if not self._wanted_cameras or name in self._wanted_cameras:
             topic.placeholder = name
             self.add_camera(name, topic.name, f"{topic.name} has a publisher")
-            self._diagnostics.set_camera(topic.name, name.rpartition("/")[2], name)
 
     def _follow_images(self, topic: _CaptionTopic, types: dict[str, list[str]]) -> None:
         """Subscribe to the images of the cameras of a topic, where they are known."""
         for camera in topic.cameras.values():
-            name = self._diagnostics.image_topic(camera)
+            name = self._image_topics.get(camera)
             if name is None:
                 continue
             history = topic.images.get(camera)
@@ -266,12 +274,11 @@ class RosCaptionFeed(CaptionFeed):
             topic.cameras[message.camera] = camera
             if topic.placeholder not in ("", camera):
                 self.forget_camera(topic.placeholder)
-                self._diagnostics.forget_camera(topic.placeholder)
+                self._image_topics.pop(topic.placeholder, None)
             topic.placeholder = ""
             self.add_camera(camera, topic.name, f"captions on {topic.name}")
             if self.forgotten != self._forgotten_before:
                 self._forget_cameras()
-            self._diagnostics.set_camera(topic.name, message.camera, camera)
         live = from_message(message, camera=camera, source=topic.name)
         if self._pose_lookup is not None:
             live = replace(live, pose=self._pose_lookup(message.header))
@@ -286,9 +293,45 @@ class RosCaptionFeed(CaptionFeed):
             for key, camera in list(topic.cameras.items()):
                 if camera not in known:
                     del topic.cameras[key]
-                    self._diagnostics.forget_camera(camera)
+                    self._image_topics.pop(camera, None)
                     if (history := topic.images.pop(camera, None)) is not None:
                         history.destroy()
+
+    def _read_diagnostics(self, message: DiagnosticArray) -> None:
+        worst: dict[str, tuple[int, str]] = {}
+        for status in message.status:
+            level = status.level[0]  # a byte
+            for camera in self._cameras_of(status):
+                if camera not in worst or level > worst[camera][0]:
+                    worst[camera] = (level, status.message)
+                values = {pair.key: pair.value for pair in status.values}
+                if topic := values.get(IMAGE_TOPIC):
+                    self._image_topics[camera] = topic
+        for name, (level, text) in worst.items():
+            self.set_health(name, _HEALTH.get(bytes([level]), Health.UNKNOWN), text)
+
+    def _cameras_of(self, status: DiagnosticStatus) -> Iterator[str]:
+        """Yield the names of the cameras that a status of a caption node is about.
+
+        A status has the name of its node, without its namespace unless diagnostic_updater's `use_fqn` is set. Where
+        nodes with the same name run in several namespaces, such a status belongs to none of their cameras.
+        """
+        full_name, found, rest = status.name.partition(": captions")
+        if not found:
+            return
+        namespace, _, name = full_name.rpartition("/")
+        same = {node for topic in self._topics.values() for node in topic.nodes if node[1] == name}
+        if "/" in full_name:
+            same = {node for node in same if node[0].strip("/") == namespace.strip("/")}
+        elif len(same) > 1:
+            return
+        # With several cameras, the status of the node itself has no hardware id: it is about all of them.
+        is_about_node = not rest and not status.hardware_id
+        for topic in self._topics.values():
+            placeholder = {topic.placeholder.rpartition("/")[2]: topic.placeholder} if topic.placeholder else {}
+            for hardware_id, camera in (topic.cameras or placeholder).items():
+                if topic.nodes & same and (is_about_node or status.hardware_id == hardware_id):
+                    yield camera
 
     def _release(self, topic: _CaptionTopic) -> None:
         """Pass on captions, in order, whose images are there or have not come in time."""

@@ -1,6 +1,5 @@
 """The images of captions: the last ones of one image topic, by their stamps."""
 
-import struct
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -8,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import Header
 
+from smart_caption_ros.caption_messages import stamp_ns
 from smart_caption_ros.imaging.image_messages import ImageMessageError, decode_compressed, decode_image
 from smart_caption_ros.record import LazyImage
 from smart_caption_ros.text import shortened
@@ -20,7 +21,6 @@ IMAGE_TYPES = {"sensor_msgs/msg/Image": Image, "sensor_msgs/msg/CompressedImage"
 
 _MAX_IMAGES = 64
 _MAX_BYTES = 128_000_000
-_STAMP_AT = 4  # behind the encapsulation header of CDR
 
 
 class ImageHistory:
@@ -36,7 +36,7 @@ class ImageHistory:
         self._images: OrderedDict[int, bytes] = OrderedDict()
         self._bytes = 0
         # Best effort matches every publisher. Raw, because an image whose caption never comes need not be decoded.
-        qos = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
+        qos = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
             self._type, topic, self._keep, qos, raw=True, callback_group=group
         )
@@ -56,7 +56,9 @@ class ImageHistory:
         return LazyImage(lambda: self._pixels(serialised), self._file(serialised))
 
     def _keep(self, serialised: bytes) -> None:
-        if (stamp := _stamp_ns_of(serialised)) is None:
+        try:
+            stamp = stamp_ns(deserialize_message(serialised, Header))  # which every image begins with
+        except RuntimeError:  # the class of rclpy's errors: it is no image
             return
         self._bytes += len(serialised) - len(self._images.pop(stamp, b""))
         self._images[stamp] = serialised
@@ -82,11 +84,3 @@ class ImageHistory:
             raise
         except Exception as error:  # RMWError, ValueError, or whatever else the bytes of a stranger cause
             raise ImageMessageError(f"a message on {self.topic} is not an image: {shortened(str(error))}") from error
-
-
-def _stamp_ns_of(serialised: bytes) -> int | None:
-    """Read the stamp at the beginning of a serialised message; None where there is none."""
-    if len(serialised) < _STAMP_AT + 8:
-        return None
-    seconds, nanoseconds = struct.unpack_from("<iI" if serialised[1] & 1 else ">iI", serialised, _STAMP_AT)
-    return int(seconds * 1_000_000_000 + nanoseconds)
