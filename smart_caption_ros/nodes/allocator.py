@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 _KEPT_BYTES = 32 * 1024 * 1024
 _M_ARENA_MAX, _M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -8, -3, -1  # parameters of mallopt, from glibc's malloc.h
 
@@ -17,20 +18,16 @@ def keep_freed_memory() -> None:
     instead of 4,500 page faults (rclpy of Jazzy, two busy cores, 2026-11-25). All threads share one heap: with a heap
     for each thread, as by default, every activation starts threads that keep 32 MiB in another one.
     """
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "mallopt"):  # specific to glibc
-            libc.mallopt(_M_ARENA_MAX, 1)
-            libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
-            libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+    if _LIBC is not None and hasattr(_LIBC, "mallopt"):  # specific to glibc
+        _LIBC.mallopt(_M_ARENA_MAX, 1)
+        _LIBC.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
+        _LIBC.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def release_freed_memory() -> None:
     """Return freed memory to the system, also that between blocks in use, which glibc never returns by itself."""
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "malloc_trim"):  # specific to glibc
-            libc.malloc_trim(0)
+    if _LIBC is not None and hasattr(_LIBC, "malloc_trim"):  # specific to glibc
+        _LIBC.malloc_trim(0)
 
 
 def resident_mb() -> float | None:

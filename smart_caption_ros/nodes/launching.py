@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ArgumentTable = Mapping[str, tuple[str, str]]
-"""Default value and description of each argument."""
-
-CAPTION_ARGUMENTS: ArgumentTable = {
+CAPTION_ARGUMENTS: Mapping[str, tuple[str, str]] = {
     "image_topic": (
         "image",
         "sensor_msgs/Image topic of the camera, whose compressed images are on <image_topic>/compressed; a name that "
@@ -42,6 +39,7 @@ CAPTION_ARGUMENTS: ArgumentTable = {
     ),
     "log_level": ("info", "Minimum severity of logged messages: debug, info, warn, error or fatal."),
 }
+"""Default value and description of each argument."""
 
 _LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 

@@ -1,19 +1,15 @@
 """What rclpy of ROS 2 Humble lacks or names otherwise than Jazzy and later versions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
-
-if TYPE_CHECKING:
-    from rclpy.node import Node
 
 __all__ = ["SubscriptionEventCallbacks", "add_parameter_callbacks", "with_message_info"]
 

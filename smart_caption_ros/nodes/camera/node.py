@@ -16,9 +16,6 @@ from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
 from smart_caption_ros.text import visible
 
-IMAGE_TOPIC = "image"
-DETECTIONS_TOPIC = "detections"
-
 _MAX_SENTENCE = 1000
 _POLL_S = 0.02
 _END_TIMEOUT_S = 5.0
@@ -41,12 +38,15 @@ class CameraNode(Node):
         self.exit_status: int | None = None
         self._settings = Parameters(self, CAMERA_NODE_PARAMETERS)
         values = self._settings.values
+        source = values["source"]
+        if source.startswith("~"):
+            source = str(Path(source).expanduser())
         try:
-            self._source = open_source(_expanded(values["source"]), topic=values["bag_topic"] or None)
+            self._source = open_source(source, topic=values["bag_topic"] or None)
         except SourceError as error:
             raise ValueError(visible(str(error), _MAX_SENTENCE)) from error
         self._description = visible(self._source.description, _MAX_SENTENCE)
-        self._outputs = CameraOutputs(self, IMAGE_TOPIC)
+        self._outputs = CameraOutputs(self, "image")
         self._detections: Publisher | None = None
         if values["publish_objects"]:
             if not self._source.knows_objects:
@@ -54,7 +54,7 @@ class CameraNode(Node):
                     f"publish_objects is on, but nothing is known of the objects in {self._description}: "
                     "sequences in ACVR's layout have them"
                 )
-            self._detections = self._outputs.publisher(DetectedObjectArray, DETECTIONS_TOPIC)
+            self._detections = self._outputs.publisher(DetectedObjectArray, "detections")
         self._stop = threading.Event()
         # A thread of its own, because reading a frame may block for long and parameters have to be served meanwhile.
         self._player = threading.Thread(target=self._run, name="player", daemon=True)
@@ -106,19 +106,20 @@ class CameraNode(Node):
                 return published
 
     def _wait_for_subscribers(self) -> None:
-        wanted = self._settings.values["wait_for_subscribers"]
         end_s = time.monotonic() + WAIT_TIMEOUT_S
-        while (present := self._outputs.subscribers) < wanted or self._needs_listener(wanted):
+        while missing := self._missing_subscribers():
             if time.monotonic() > end_s:
-                missing = f"{present} of {wanted} subscribers on {self._outputs.topic}"
-                if present >= wanted and self._detections is not None:
-                    missing = f"no subscriber on {self._detections.topic_name}"
                 raise TimeoutError(f"{missing} after {WAIT_TIMEOUT_S:g} s")
             if self._stop.wait(_POLL_S):
                 return
 
-    def _needs_listener(self, wanted: int) -> bool:
-        return bool(wanted) and self._detections is not None and not self._detections.get_subscription_count()
+    def _missing_subscribers(self) -> str:
+        wanted, present = self._settings.values["wait_for_subscribers"], self._outputs.subscribers
+        if present < wanted:
+            return f"{present} of {wanted} subscribers on {self._outputs.topic}"
+        if wanted and self._detections is not None and not self._detections.get_subscription_count():
+            return f"no subscriber on {self._detections.topic_name}"
+        return ""
 
     def _wait_for_delivery(self) -> None:
         """Wait until the last image has arrived, before the publisher is destroyed."""
@@ -136,7 +137,3 @@ def detections_message(frame: Frame, header: Header) -> DetectedObjectArray:
         box = BoundingBox(x1=left, y1=top, x2=right, y2=bottom)
         objects.append(DetectedObject(class_name=item.class_name, class_id=-1, score=1.0, box=box))
     return DetectedObjectArray(header=header, objects=objects)
-
-
-def _expanded(source: str) -> str:
-    return str(Path(source).expanduser()) if source.startswith("~") else source

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
@@ -16,7 +16,6 @@ from std_msgs.msg import Header
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.viewing import encode_picture
 
-CAMERA_INFO = "camera_info"
 _JPEG_QUALITY = 95
 
 Messages = tuple[Image, CompressedImage | None, CameraInfo]
@@ -37,14 +36,14 @@ class CameraOutputs:
         self._image = self.publisher(Image, topic)  # unremapped topic name; rclpy applies remappings
         self._compressed = self.publisher(CompressedImage, f"{self.topic}/compressed")
         # By the convention of image_transport, /camera/image_raw has its calibration on /camera/camera_info.
-        self._info = self.publisher(CameraInfo, f"{self.topic.rpartition('/')[0]}/{CAMERA_INFO}")
+        self._info = self.publisher(CameraInfo, f"{self.topic.rpartition('/')[0]}/camera_info")
 
     def publisher(self, kind: type, topic: str) -> Publisher:
         """Create a publisher with the quality of service of a camera driver, which parameters may override."""
         return self._node.create_publisher(
             kind,
             topic,
-            QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
+            QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
 

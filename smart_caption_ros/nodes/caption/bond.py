@@ -16,7 +16,6 @@ try:
 except ImportError:  # not part of the ROS 2 core
     Status = None
 
-TOPIC = "bond"
 PERIOD_S = 0.1
 """Time between two heartbeats, as of nav2's nodes, seconds."""
 _TIMEOUT_S = 4.0  # bond's default, which the manager replaces by its own
@@ -29,7 +28,7 @@ class Heartbeat:
         """Start to publish on a thread of its own, which costs less than a timer of the executor."""
         self._node = node
         self._instance = str(uuid.uuid4())
-        self._publisher = node.create_publisher(Status, TOPIC, QoSProfile(depth=5))
+        self._publisher = node.create_publisher(Status, "bond", QoSProfile(depth=5))
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="bond", daemon=True)
         self._thread.start()

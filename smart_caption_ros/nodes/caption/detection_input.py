@@ -7,7 +7,7 @@ from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
@@ -43,8 +43,6 @@ TYPES = {VISION_TYPE: Detection2DArray, YOLO_TYPE: DetectionArray, OWN_TYPE: Det
 """Message class of each type that is read, in the order of preference; None where its package is not installed."""
 MAX_READ = 10_000
 """Objects of a message that are read; the others are left out, so that no message keeps the node busy for long."""
-LABEL_TOPIC = "label_info"
-"""Name beside the detections topic on which the names of its class ids may be published."""
 _READERS = {
     VISION_TYPE: (objects_of_vision, "detections"),
     YOLO_TYPE: (objects_of_yolo, "detections"),
@@ -71,7 +69,7 @@ class DetectionInput:
         self._node = node
         self._name = topic  # unremapped topic name; rclpy applies remappings when it subscribes
         self.topic: str = node.resolve_topic_name(topic)
-        self._label_name = f"{self.topic.rpartition('/')[0]}/{LABEL_TOPIC}"  # beside the topic after remapping
+        self._label_name = f"{self.topic.rpartition('/')[0]}/label_info"  # beside the topic after remapping
         self._on_detections = on_detections
         self._subscription: Subscription | None = None
         self._label_subscription: Subscription | None = None
@@ -125,7 +123,7 @@ class DetectionInput:
                 TYPES[wanted],
                 self._name,
                 lambda message: self._deliver(message, read, len(getattr(message, field))),
-                QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
+                QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
                 # A group of its own, because an event that arrives during the destruction blocks its group for ever.
                 callback_group=MutuallyExclusiveCallbackGroup(),
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),

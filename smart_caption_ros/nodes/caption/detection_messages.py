@@ -33,8 +33,7 @@ def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[
     """Convert a vision_msgs/Detection2DArray; the hypothesis with the highest score gives the class.
 
     Yields:
-        One object per detection; its class name is empty where its class id has no name. None for a detection without a
-        class, a finite score or an area.
+        As :func:`objects_of_array`.
     """
     for detection in message.detections:
         hypotheses = [result.hypothesis for result in detection.results if math.isfinite(result.hypothesis.score)]

@@ -5,7 +5,7 @@ from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import CompressedImage, Image
@@ -91,7 +91,7 @@ class ImageInput:
             self._names[wanted],
             with_message_info(self._on_image),
             # Best effort matches every publisher; depth 1 because an image behind the newest one is out of date.
-            QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT),
+            QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT),
             callback_group=MutuallyExclusiveCallbackGroup(),
             # An untaken message keeps waking an executor that waits for the events of its subscription.
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),

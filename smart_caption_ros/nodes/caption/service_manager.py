@@ -49,7 +49,7 @@ class ServiceReport:
             node.get_logger().error("systemd cannot be told anything: pip install sdnotify, or set Type=exec")
             return
         self._notifier = sdnotify.SystemdNotifier()
-        self._watchdog_s = _watchdog_s()
+        self._watchdog_s = watchdog_s()
         # Steady time, so that a simulation that stands still does not stop the watchdog.
         node.create_timer(
             min(_PERIOD_S, self._watchdog_s / _MESSAGES_PER_WATCHDOG_TIME) if self._watchdog_s else _PERIOD_S,
@@ -81,7 +81,7 @@ class ServiceReport:
             self._notifier.notify("\n".join(assignments))
 
 
-def _watchdog_s() -> float | None:
+def watchdog_s() -> float | None:
     """Return the time without a message after which systemd ends this process, seconds; None: it waits for ever."""
     watched = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     time_us = os.environ.get("WATCHDOG_USEC", "")

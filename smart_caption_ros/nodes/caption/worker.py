@@ -7,7 +7,7 @@ Service calls queue behind the image in progress and at most one of each camera.
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -39,10 +39,6 @@ _RECORDING_AGE_S = 3600.0
 _MAX_REASON = 1000  # own sentences are shorter; texts from outside are bounded where they enter a sentence
 
 T = TypeVar("T")
-
-
-class CancelledLoadingError(Exception):
-    """The loading of a model was cancelled."""
 
 
 class InterruptedWorkError(Exception):
@@ -97,7 +93,7 @@ class Worker:
         """Load a model on the thread and wait for it.
 
         Raises:
-            CancelledLoadingError: it was cancelled, and `load` finished nevertheless.
+            CancelledError: it was cancelled, and `load` finished nevertheless.
             InterruptedWorkError: the process ends; the loading goes on until it does.
             Exception: what `load` raises.
         """
@@ -108,7 +104,7 @@ class Worker:
                 model = load()
                 release_memory()  # what loading alone needed
                 if self.loading_cancelled.is_set():
-                    raise CancelledLoadingError
+                    raise CancelledError
                 self.model = model
             finally:
                 self._is_loading = False
