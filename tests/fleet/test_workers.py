@@ -24,9 +24,6 @@ class InProcess:
         future.set_result(attempt(work))
         return future
 
-    def close(self):
-        pass
-
 
 def attempts_in(folder, number):
     return len(list(folder.glob(f"{number}-*")))

@@ -16,9 +16,9 @@ from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, Ex
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.nodes.caption.publisher import complete_record
 from smart_caption_ros.nodes.caption.records import ReceivedImage
-from smart_caption_ros.nodes.caption.worker import Scene, caption_image
+from smart_caption_ros.nodes.caption.worker import caption_image
 from smart_caption_ros.record import ACCEPT_ALL
-from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCaptioner, FakeCoverage, image_fields
+from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="eye")
 
@@ -45,14 +45,6 @@ def ticking(step_s):
     return lambda: next(ticks) * step_s
 
 
-def test_a_caption_goes_out_even_if_its_coverage_fails():
-    message = answer(FakeCaptioner(), image(BREAKS_COVERAGE))
-    assert (message.status, message.text) == (Caption.STATUS_OK, f"shade {BREAKS_COVERAGE}")
-    assert not message.nouns
-    assert not message.coverage.valid
-    assert message.coverage.reason_message == "coverage failed: RuntimeError: the dictionary is on fire"
-
-
 def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption():
     timing = answer(FakeCaptioner(), image(), age_s=None, clock=ticking(0.5)).timing
     assert timing.total_ms == pytest.approx(1000), "from the start of the work to the caption, without coverage"
@@ -77,25 +69,10 @@ def test_whatever_an_engine_gives_or_raises_the_answer_is_a_short_error(score):
     assert len(message.status_message) < 300
 
 
-def test_an_image_that_differs_too_little_from_the_last_one_costs_the_engine_nothing():
-    captioner, scene = FakeCaptioner(), Scene()
-    for shade, is_captioned in ((100, True), (100, False), (109, False), (110, True), (101, False), (90, True)):
-        assert (captioned(captioner, image(shade), scene=scene) is not None) == is_captioned
-    assert captioner.shades == [100, 110, 90]
-
-
-def test_a_malformed_or_old_image_is_answered_whether_the_scene_has_changed_or_not():
-    scene = Scene()
-    captioned(FakeCaptioner(), image(100), scene=scene)
-    for broken, age_s, status in ((image(step=100), 0.0, Caption.STATUS_ERROR), (image(), 9.0, Caption.STATUS_STALE)):
-        assert answer(FakeCaptioner(), broken, age_s=age_s, scene=scene).status == status
-
-
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
         (image(step=100), ["step", "100", "192"]),
-        (image(encoding="x" * 1_000_000), ["unknown encoding"]),
         (CompressedImage(header=HEADER, format="x" * 1_000_000, data=array.array("B", b"not a jpeg")), ["decode"]),
         (image(encoding="bgr\x1b]0;title\x07\n8"), [r"\x1b]0;title\x07"]),
     ],
@@ -110,22 +87,11 @@ def test_a_malformed_image_gets_a_short_error_that_names_the_fault(broken, words
     assert not captioner.shades
 
 
-def test_the_wait_for_detections_and_coverage_are_no_part_of_the_total():
-    class SlowCoverage(FakeCoverage):
-        def score(self, *given):
-            time.sleep(0.2)
-            return super().score(*given)
-
-    model = Model(FakeCaptioner(), SlowCoverage())
-    started_s = time.monotonic()
-    expected = ExpectedDetections(DetectionBuffer(), 5, "", slop_s=0.0, until_s=started_s + 0.3)
-    record = caption_image(model, ReceivedImage(image(), 5, started_s), age_s=0.5)
+def test_the_wait_for_detections_is_no_part_of_the_total():
+    model, until_s = Model(FakeCaptioner(), FakeCoverage()), time.monotonic() + 0.2
+    expected = ExpectedDetections(DetectionBuffer(), 5, "", slop_s=0.0, until_s=until_s)
+    record = caption_image(model, ReceivedImage(image(), 5, 0.0), age_s=0.5, clock=ticking(0.0))
     _, message, _ = complete_record(record, HEADER, expected, model, ACCEPT_ALL)
-    elapsed_ms = (time.monotonic() - started_s) * 1000
     timing = message.timing
-    assert timing.total_ms < 250
-    assert timing.total_ms + timing.detection_wait_ms == pytest.approx(300, abs=100), "since the image arrived"
-    assert timing.coverage_ms >= 200
-    steps_ms = timing.total_ms + timing.detection_wait_ms + timing.coverage_ms
-    assert steps_ms == pytest.approx(elapsed_ms, abs=50), "together they are the time to the caption"
-    assert from_message(message).age_s == pytest.approx(0.5 + elapsed_ms / 1000, abs=0.05)
+    assert (timing.total_ms, timing.detection_wait_ms > 0) == (0, True)
+    assert from_message(message).age_s == pytest.approx(0.5 + (timing.detection_wait_ms + timing.coverage_ms) / 1000)

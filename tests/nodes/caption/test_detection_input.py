@@ -66,26 +66,3 @@ def test_messages_of_other_types_on_the_topic_are_reported(node, stranger):
     reader.open({})
     assert reader.type == OWN_TYPE
     assert "std_msgs/String" in reader.problem
-
-
-@pytest.mark.parametrize(
-    ("remappings", "topic", "labels"),
-    [
-        ([], "/detections", "/label_info"),
-        (["detections:=/yolo/detections"], "/yolo/detections", "/yolo/label_info"),
-        (["detections:=/a", "/a:=/b"], "/a", "/label_info"),
-        (["detections:=/yolo/detections", "/yolo/label_info:=/names"], "/yolo/detections", "/names"),
-        (["__ns:=/left"], "/left/detections", "/left/label_info"),
-    ],
-)
-def test_the_topic_is_remapped_once_and_the_names_of_classes_are_beside_it(
-    node_with, monkeypatch, remappings, topic, labels
-):
-    monkeypatch.setattr(detection_input, "LabelInfo", String)
-    node = node_with(*(part for remapping in remappings for part in ("-r", remapping)))
-    reader = DetectionInput(node, "detections", lambda *given: None)
-    reader.open({})
-    assert reader.topic == topic
-    subscribed = {name for name, _ in node.get_subscriber_names_and_types_by_node("part", node.get_namespace())}
-    assert {topic, labels} <= subscribed
-    assert "/b" not in subscribed

@@ -130,12 +130,6 @@ def test_the_reason_says_why_coverage_was_not_measured(shade, stamp_s, changes, 
     assert evidence.coverage_reason == (CoverageReason[reason], sentence)
 
 
-def test_with_coverage_off_the_objects_are_there_all_the_same():
-    evidence = collect(caption(), 5 * SECOND, topic(5 * SECOND), coverage=None)
-    assert evidence.grounding is None
-    assert [detected.class_name for detected in evidence.caption.objects] == ["shade"]
-
-
 edges = st.floats(-1e6, 1e6)
 
 

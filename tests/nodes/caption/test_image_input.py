@@ -1,6 +1,5 @@
 """The subscription to the images: what it says of itself, and that it comes back."""
 
-import pytest
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage, Image
@@ -75,29 +74,6 @@ def test_why_no_image_arrives_is_known(node, stranger):
     assert given.topic == "/image/compressed", "whatever else is on the other topic"
     assert not given.problem
     given.close()
-
-
-@pytest.mark.parametrize(
-    ("remappings", "raw", "compressed"),
-    [
-        (["image:=/a", "/a:=/b"], "/a", "/a/compressed"),
-        (["image:=/a/compressed"], "", "/a/compressed"),
-    ],
-)
-def test_names_are_remapped_once_and_one_that_ends_in_compressed_is_the_compressed_topic(
-    node_with, remappings, raw, compressed
-):
-    node = node_with(*(part for remapping in remappings for part in ("-r", remapping)))
-    given = ImageInput(node, "image", lambda image, info: None)
-    given.open()
-    assert given.topic == (raw or compressed)
-    wait_for(lambda: node.count_subscribers(raw or compressed) == 1)
-    node.create_publisher(CompressedImage, f"{compressed}", 1)
-    wait_for(lambda: node.count_publishers(compressed))
-    given.open()
-    assert given.topic == compressed
-    assert not node.count_subscribers("/b")
-    assert not node.count_subscribers(f"{compressed}/compressed")
 
 
 def test_a_quality_of_service_that_does_not_match_is_known(node_with):

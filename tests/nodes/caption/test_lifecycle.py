@@ -11,7 +11,7 @@ from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from tests.nodes.waiting import wait_for
 
-CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, 3
+CONFIGURE = Transition.TRANSITION_CONFIGURE
 SHUTDOWN = Transition.TRANSITION_INACTIVE_SHUTDOWN
 
 
@@ -56,17 +56,6 @@ def test_a_shutdown_cancels_configuring_and_is_carried_out_after_it(machine):
     assert not configuring.result(10)
     assert machine.requests.state == "finalized"
     assert machine.shutdowns == 1
-
-
-def test_other_requests_during_a_transition_are_refused_at_once(machine):
-    configuring = machine.ask(CONFIGURE)
-    assert machine.begun.wait(10)
-    assert not machine.ask(ACTIVATE).result(10)
-    assert not machine.ask(CONFIGURE).result(10)
-    machine.may_end.set()
-    assert configuring.result(10)
-    assert machine.requests.state == "inactive"
-    assert machine.ask(ACTIVATE).result(10)
 
 
 def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_well(machine):

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes.caption.model import load_coverage, load_model
 from smart_caption_ros.nodes.caption.parameters import CAPTION_NODE_PARAMETERS
 from tests.nodes.fake_captioner import FakeCaptioner
 
 
-def loaded(load_captioner=Captioner.from_bundle, **changes):
+def loaded(load_captioner=Captioner.from_bundle, load_coverage=load_coverage, **changes):
     values = {spec.name: spec.default for spec in CAPTION_NODE_PARAMETERS}
     values |= {"engine": "onnxruntime-cpu", "coverage": False}
     return load_model({**values, **changes}, load_captioner, load_coverage)
@@ -49,6 +50,15 @@ def test_objects_from_decides_which_detector_is_loaded_and_whether_the_topic_is_
     model, captioner = loaded_fake(objects_from=objects_from, detector=detector)
     assert model.uses_topic == uses_topic
     assert captioner.detector_argument == (Path(loads) if loads else None)
+
+
+def test_without_spacy_the_captions_come_without_coverage():
+    def refuse(class_names):
+        raise CoverageError("there is no spaCy")
+
+    model = loaded(FakeCaptioner, refuse, coverage=True)
+    assert model.coverage is None
+    assert model.coverage_problem == "captions come without nouns and coverage: there is no spaCy"
 
 
 def test_a_bundle_that_lacks_the_demanded_detector_is_refused():

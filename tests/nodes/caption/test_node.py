@@ -21,7 +21,6 @@ from smart_caption_ros.msg import Caption
 from std_msgs.msg import String
 
 from smart_caption_ros.captioning import BundleError
-from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.nodes import diagnostics_publisher
 from smart_caption_ros.nodes.caption import overlay
 from smart_caption_ros.nodes.caption.node import CaptionNode
@@ -29,26 +28,18 @@ from smart_caption_ros.nodes.caption.worker import Worker
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 
 
-class Loaders:
-    """What the node is configured with; a test may replace both."""
-
-    def __init__(self, loaded):
-        self._loaded = loaded
-        self.captioner = self.fake_captioner
-        self.coverage = lambda *chosen: FakeCoverage()
-
-    def fake_captioner(self, *arguments):
-        self._loaded.append(FakeCaptioner(*arguments))
-        return self._loaded[-1]
-
-
 class Bench:
     """A caption node and a user's node, spun in a thread; what the user received is in `captions` and `diagnostics`."""
 
-    def __init__(self, node, loaders):
-        self.node = node
-        self.loaders = loaders
-        context = node.context
+    def __init__(self, context, load, given):
+        self.load = load
+        self.loaded = []
+        self.node = CaptionNode(
+            load_captioner=self._load_captioner,
+            load_coverage=lambda *chosen: FakeCoverage(),
+            context=context,
+            parameter_overrides=[Parameter(name, value=value) for name, value in given.items()],
+        )
         self.user = Node("user", context=context)
         self.captions = []
         self.diagnostics = []
@@ -56,11 +47,15 @@ class Bench:
         self.images = self.user.create_publisher(Image, "image", 10)
         self.user.create_subscription(Caption, "robot/caption", self.captions.append, 10)
         self.executor = MultiThreadedExecutor(num_threads=4, context=context)
-        self.executor.add_node(node)
+        self.executor.add_node(self.node)
         self.executor.add_node(self.user)
         self._ended = False
         self._spinning = threading.Thread(target=self._spin)
         self._spinning.start()
+
+    def _load_captioner(self, *chosen):
+        self.loaded.append(self.load(*chosen))
+        return self.loaded[-1]
 
     def _spin(self):
         while not self._ended:
@@ -111,26 +106,13 @@ class Bench:
 
 
 @pytest.fixture
-def loaded():
-    return []
-
-
-@pytest.fixture
-def make_bench(node, monkeypatch, loaded):
+def make_bench(node, monkeypatch):
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
     made = []
 
-    def make(captioner=None, **given):
-        loaders = Loaders(loaded)
-        loaders.captioner = captioner or loaders.captioner
+    def make(load=FakeCaptioner, **given):
         values = {"detector": "/d.onnx", "objects_from": "topic", "threads": 3, **given}
-        caption_node = CaptionNode(
-            load_captioner=lambda *chosen: loaders.captioner(*chosen),
-            load_coverage=lambda *chosen: loaders.coverage(*chosen),
-            context=node.context,
-            parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
-        )
-        made.append(Bench(caption_node, loaders))
+        made.append(Bench(node.context, load, values))
         return made[-1]
 
     yield make
@@ -141,17 +123,6 @@ def make_bench(node, monkeypatch, loaded):
 @pytest.fixture
 def bench(make_bench):
     return make_bench(autostart=False)
-
-
-def test_captions_come_without_coverage_where_it_cannot_be_loaded(bench):
-    def refuse(*chosen):
-        raise CoverageError("there is no spaCy")
-
-    bench.loaders.coverage = refuse
-    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
-    assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
-    caption = bench.caption(98)
-    assert (caption.status, len(caption.nouns), caption.coverage.valid) == (Caption.STATUS_OK, 0, False)
 
 
 def test_the_overlay_is_drawn_only_while_somebody_watches(bench, monkeypatch):
@@ -223,7 +194,7 @@ def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activat
         texts.clear()
 
 
-def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench, loaded):
+def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench):
     node = bench.node
     for _ in range(2):
         assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
@@ -231,7 +202,7 @@ def test_cleanup_lets_go_of_the_engine_and_configure_loads_it_again(bench, loade
         bench.caption(99)
         assert node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
         assert node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
-        captioner = weakref.ref(loaded.pop())
+        captioner = weakref.ref(bench.loaded.pop())
         gc.collect()
         assert captioner() is None
 
@@ -240,12 +211,11 @@ def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(bench)
     def refuse(*arguments):
         raise BundleError("there is no bundle there" + "!" * 1_000_000)
 
-    bench.loaders.captioner = refuse
+    bench.load = refuse
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    message = bench.status().message
-    assert "there is no bundle" in message
-    assert len(message) <= 1000
-    bench.loaders.captioner = bench.loaders.fake_captioner
+    bench.wait_for(lambda: "there is no bundle" in bench.status().message, "failure")
+    assert len(bench.status().message) <= 1000
+    bench.load = FakeCaptioner
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert bench.node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     assert bench.caption(98).status == Caption.STATUS_OK
@@ -300,24 +270,6 @@ def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(make_b
     configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
     assert configured.success
     bench.node.interrupt()
-
-
-def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(cancelled, bench):
-    cleanup = []
-
-    def load(*chosen):
-        cleanup.append(threading.Thread(target=request_transition, args=[bench, Transition.TRANSITION_CLEANUP]))
-        cleanup[0].start()
-        assert cancelled.wait(30)
-        return FakeCaptioner(*chosen)
-
-    bench.loaders.captioner = load
-    configured = request_transition(bench, Transition.TRANSITION_CONFIGURE)
-    assert not configured.success
-    cleanup[0].join(30)
-    status = bench.status()
-    assert (status.level, status.message) == (DiagnosticStatus.OK, "unconfigured")
-    assert {value.key: value.value for value in status.values}["model"] == ""
 
 
 def test_another_node_of_the_same_name_is_noticed(bench):

@@ -16,7 +16,7 @@ from sensor_msgs.msg import Image
 from smart_caption_ros.nodes.caption import node as caption_node
 from smart_caption_ros.nodes.caption import service_manager, worker
 from smart_caption_ros.nodes.caption.node import CaptionNode
-from smart_caption_ros.nodes.caption.service_manager import ServiceReport
+from smart_caption_ros.nodes.caption.service_manager import ServiceReport, watchdog_s
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
 from tests.nodes.waiting import wait_for
 
@@ -56,18 +56,12 @@ class Systemd:
         ({}, False),
     ],
 )
-def test_only_the_process_that_is_watched_serves_the_watchdog(node, tmp_path, monkeypatch, watchdog, is_served):
-    systemd = Systemd(f"{tmp_path}/notify")
-    monkeypatch.delenv("WATCHDOG_USEC", raising=False)
-    for name, value in {"NOTIFY_SOCKET": f"{tmp_path}/notify", **watchdog}.items():
+def test_only_the_process_that_is_watched_serves_the_watchdog(monkeypatch, watchdog, is_served):
+    for name in ("WATCHDOG_USEC", "WATCHDOG_PID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in watchdog.items():
         monkeypatch.setenv(name, value)
-    ServiceReport(node, state=str, is_ready=lambda: True, problem=str)
-    executor = MultiThreadedExecutor(num_threads=1, context=node.context)
-    executor.add_node(node)
-    wait_for(lambda: executor.spin_once(timeout_sec=0.1) or systemd.hears("READY=1"))
-    assert systemd.hears("WATCHDOG=1") == is_served
-    executor.shutdown()
-    systemd.close()
+    assert watchdog_s() == (0.3 if is_served else None)
 
 
 def test_a_service_manager_that_has_gone_or_a_missing_package_does_not_end_the_node(node, tmp_path, monkeypatch, capfd):

@@ -17,6 +17,7 @@ def test_lines_overlays_and_sheet_are_written(tmp_path):
     report = DemoReport(tmp_path / "new" / "folder")
     report.add(1, "b.jpg", {"text": "zwei"}, painted(200))
     report.add(0, "dir/a.png", {"text": "eins"}, painted(100, 2000, 1000))
+    assert not (report.folder / "captions.jsonl").exists(), "the lines have a temporary name until the end"
     report.close()
     assert files(report.folder) == [
         "captions.jsonl",
@@ -50,11 +51,3 @@ def test_an_earlier_run_leaves_nothing_behind_and_other_files_stay(tmp_path):
     DemoReport(tmp_path).close()
     assert files(tmp_path) == ["captions.jsonl", "notes.txt"]
     assert (tmp_path / "captions.jsonl").read_text() == ""
-
-
-def test_until_the_end_the_lines_have_a_temporary_name(tmp_path):
-    report = DemoReport(tmp_path)
-    report.add(0, "a", {"text": "so far"}, painted(50))
-    assert not (tmp_path / "captions.jsonl").exists()
-    assert "so far" in (tmp_path / "captions.jsonl.part").read_text()
-    report.close()
