@@ -130,6 +130,38 @@ class Robot:
         self._context.try_shutdown()
 
 
+class Diagnostics:
+    """The statuses of a caption node with one camera."""
+
+    def __init__(self, robot):
+        from diagnostic_msgs.msg import DiagnosticArray
+
+        self._robot = robot
+        self._received = robot.listen(DiagnosticArray, "/diagnostics")
+
+    @property
+    def status(self):
+        """The newest one."""
+        return self._received[-1].status[0]
+
+    @property
+    def values(self):
+        return {pair.key: pair.value for pair in self.status.values}
+
+    def wait_for(self, values=None, message=""):
+        """Waits for a status with these values and these words in its message."""
+        expected = (values or {}).items()
+        self._robot.wait_for(
+            lambda: self._received and expected <= self.values.items() and message in self.status.message,
+            f"status with {values}: {message}",
+        )
+
+    def wait_for_next(self):
+        """Waits for a status of what happens from now on."""
+        seen = len(self._received)
+        self._robot.wait_for(lambda: len(self._received) > seen + 1, "diagnostics")
+
+
 @pytest.fixture
 def ros_environment(monkeypatch, tmp_path):
     """A ROS domain that is this test's alone, for this process and those that it starts."""
@@ -154,3 +186,8 @@ def robot(ros_environment, tmp_path):
     robot = Robot(tmp_path)
     yield robot
     robot.close()
+
+
+@pytest.fixture
+def diagnostics(robot):
+    return Diagnostics(robot)

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.duration import Duration
 from rclpy.parameter import Parameter
@@ -28,7 +28,7 @@ from smart_caption_ros.grounding import guide_words
 from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.nodes import caption_command
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
-from tests.system.conftest import MATCHING_S
+from tests.system.conftest import MATCHING_S, Diagnostics
 from tests.system.fake_engine_node import LOADS, SLOW
 
 NODE = "smart_caption_ros.nodes.caption_command"
@@ -48,10 +48,10 @@ class User:
         self.robot = robot
         self.captions = robot.listen(Caption, caption_topic)
         self.texts = robot.listen(String, f"{caption_topic}/text")
-        self._images = robot.node.create_publisher(Image, image_topic, 10)
+        self.images = robot.node.create_publisher(Image, image_topic, 10)
         robot.wait_for(
             lambda: (
-                self._images.get_subscription_count()
+                self.images.get_subscription_count()
                 and robot.node.count_publishers(f"{caption_topic}/text")
                 and self._hears(caption_topic)
             ),
@@ -66,14 +66,8 @@ class User:
         """Publishes an image, stamped now; returns its header."""
         image = image or Image(**image_fields(shade))
         image.header = Header(stamp=self.robot.node.get_clock().now().to_msg(), frame_id=frame_id)
-        self.publish_as_it_is(image)
+        self.images.publish(image)
         return image.header
-
-    def publish_as_it_is(self, image):
-        self._images.publish(image)
-
-    def publish_bytes(self, serialised):
-        self._images.publish(serialised)
 
     def answer_to(self, header):
         return self.robot.wait_for(
@@ -102,19 +96,6 @@ def user(shared_user):
     shared_user.texts.clear()
     shared_user.robot.set_parameter("/caption_node", "min_calibrated_confidence", 0.0)
     return shared_user
-
-
-@pytest.fixture
-def diagnostics(robot):
-    return robot.listen(DiagnosticArray, "/diagnostics")
-
-
-def latest(diagnostics):
-    return diagnostics[-1].status[0] if diagnostics else None
-
-
-def values(status):
-    return {value.key: value.value for value in status.values}
 
 
 def test_captions_arrive_with_the_header_of_their_image(user):
@@ -152,12 +133,9 @@ def test_the_newest_frame_wins_while_the_engine_is_slow_and_signals_amid_the_wor
     assert len(answered) < len(headers) / 2, "a slow engine cannot answer all of them"
     gaps = np.diff([-1, *answered]) - 1
     assert [caption.timing.dropped_frames for caption in user.captions] == gaps.tolist(), "every drop is counted"
-    reported = robot.wait_for(
-        lambda: (s := latest(diagnostics)) and (v := values(s))["images answered"] == str(len(answered)) and v,
-        "diagnostics of all answers",
-    )
-    assert int(reported["images received"]) == len(headers)
-    assert int(reported["images dropped for newer ones"]) == len(headers) - len(answered)
+    diagnostics.wait_for({"images answered": str(len(answered))})
+    assert int(diagnostics.values["images received"]) == len(headers)
+    assert int(diagnostics.values["images dropped for newer ones"]) == len(headers) - len(answered)
     for _ in range(5):
         user.publish()
         robot.spin_for(0.05)
@@ -206,16 +184,16 @@ def test_a_node_that_loads_answers_its_services_and_ends_at_a_signal(robot, diag
     assert robot.set_parameter("/caption_node", "max_rate_hz", 9.0).successful
     assert "unconfigured" in robot.set_parameter("/caption_node", "engine", "onnxruntime-cpu").reason
     assert robot.call(SetBool, "/caption_node/enable", data=False).success
-    seen = len(diagnostics)
-    robot.wait_for(lambda: len(diagnostics) > seen, "diagnostics")
+    diagnostics.wait_for_next()
     assert robot.lifecycle_state() == "configuring"
     os.kill(process.pid, signal.SIGINT)
     assert_ended_quietly(robot, process)
 
 
 def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(user):
-    diagnostics = user.robot.listen(DiagnosticArray, "/diagnostics")
-    answered = int(values(user.robot.wait_for(lambda: latest(diagnostics), "diagnostics"))["images answered"])
+    diagnostics = Diagnostics(user.robot)
+    diagnostics.wait_for_next()
+    answered = int(diagnostics.values["images answered"])
     large = {"height": 7200, "width": 7200, "step": 7200, "data": array.array("B", bytes(7200 * 7200))}
     malformed = {
         "unknown encoding": Image(**image_fields(100, encoding="k" * 1_000_000)),
@@ -230,15 +208,11 @@ def test_malformed_images_get_a_status_and_a_diagnostic_and_the_node_lives_on(us
         assert 0 < len(caption.status_message) < 1000, fault
         assert not caption.text, fault
     assert caption.status_message.endswith("EngineError: the engine has burnt out")
-    user.publish_bytes(b"\0\1\0\0 these are not the fields of an image")  # ROS passes over it
+    user.images.publish(b"\0\1\0\0 these are not the fields of an image")  # ROS passes over it
     assert user.ask(shade=9).status == Caption.STATUS_OK
-    status = user.robot.wait_for(
-        lambda: (s := latest(diagnostics)) and int(values(s)["images answered"]) == answered + len(malformed) + 1 and s,
-        "diagnostics of all faults",
-    )
-    assert status.level == DiagnosticStatus.ERROR
-    assert "images could not be captioned: " in status.message
-    assert values(status)["images lost on the way"] == "1"
+    diagnostics.wait_for({"images answered": str(answered + len(malformed) + 1)}, "images could not be captioned: ")
+    assert diagnostics.status.level == DiagnosticStatus.ERROR
+    assert diagnostics.values["images lost on the way"] == "1"
     user.robot.wait_for(lambda: user.texts, "text")
     assert [text.data for text in user.texts] == ["shade 9"], "errors are not spoken"
 
@@ -251,7 +225,7 @@ def test_every_kind_of_answer_has_its_status(user):
     assert unsure.status_message.startswith(f'"shade {UNSURE}" is refused: its calibrated confidence 0.100 is below')
     old = Header(stamp=Time(sec=1_000_000_000), frame_id="eye")
     image = Image(**image_fields(100), header=old)
-    user.publish_as_it_is(image)
+    user.images.publish(image)
     stale = user.answer_to(old)
     assert (stale.status, stale.text) == (Caption.STATUS_STALE, "")
     assert "max_age_s is 60" in stale.status_message
@@ -259,7 +233,7 @@ def test_every_kind_of_answer_has_its_status(user):
     for seconds in (-1, -(2**31), 2**31 - 1):
         impossible = Header(stamp=Time(sec=seconds, nanosec=2**32 - 1), frame_id="eye")
         image.header = impossible
-        user.publish_as_it_is(image)
+        user.images.publish(image)
         status = Caption.STATUS_STALE if seconds < 0 else Caption.STATUS_ERROR
         answer = user.answer_to(impossible)
         assert answer.status == status, "a stamp of the future is not old"
@@ -267,7 +241,7 @@ def test_every_kind_of_answer_has_its_status(user):
         described = user.robot.call(DescribeImage, "/caption_node/describe_image", image=image).caption
         assert (described.status, described.header) == (Caption.STATUS_OK, impossible)
     unstamped = Header(frame_id="no_clock")
-    user.publish_as_it_is(Image(**image_fields(100), header=unstamped))
+    user.images.publish(Image(**image_fields(100), header=unstamped))
     assert user.answer_to(unstamped).status == Caption.STATUS_OK
     user.robot.wait_for(lambda: user.texts, "text")
     assert [text.data for text in user.texts] == ["shade 100"]
@@ -276,13 +250,11 @@ def test_every_kind_of_answer_has_its_status(user):
 def test_age_follows_the_simulated_clock(robot, diagnostics):
     robot.start_caption_node("-p", "use_sim_time:=true", *RELIABLE_INPUT)
     user = User(robot)
-    robot.wait_for(lambda: len(diagnostics) > 1, "diagnostics although the clock stands still")
+    diagnostics.wait_for_next()  # although the clock stands still
     without_clock = user.ask()
     assert (without_clock.status, without_clock.timing.age_at_start_ms) == (Caption.STATUS_OK, 0)
-    status = robot.wait_for(
-        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.WARN and s, "warning that there is no clock"
-    )
-    assert "nothing arrives on /clock" in status.message
+    diagnostics.wait_for(message="nothing arrives on /clock")
+    assert diagnostics.status.level == DiagnosticStatus.WARN
     clock = robot.publisher(Clock, "/clock")
 
     def answer_at_100_s(image_sec, nanosec):
@@ -291,7 +263,7 @@ def test_age_follows_the_simulated_clock(robot, diagnostics):
         def answer():
             clock.publish(Clock(clock=Time(sec=100)))
             robot.spin_for(0.1)  # the clock has to arrive before the image
-            user.publish_as_it_is(Image(**image_fields(100), header=header))
+            user.images.publish(Image(**image_fields(100), header=header))
             robot.spin_for(0.1)
             return next((c for c in user.captions if c.header == header and c.timing.age_at_start_ms > 0), None)
 
@@ -309,12 +281,8 @@ def test_lifecycle_transitions_start_and_stop_the_work_also_without_a_home_varia
         environment.delenv("HOME")
         process = robot.start_caption_node("-p", "autostart:=false", *RELIABLE_INPUT)
 
-    def reported_state():
-        status = latest(diagnostics)
-        return values(status)["state"] if status else ""
-
     assert robot.lifecycle_state() == "unconfigured"
-    robot.wait_for(lambda: reported_state() == "unconfigured", "diagnostics of an unconfigured node")
+    diagnostics.wait_for({"state": "unconfigured"})
     image = Image(**image_fields(100))
     assert "configure" in robot.call(DescribeImage, "/caption_node/describe_image", image=image).caption.status_message
     assert not robot.change_state("activate"), "there is nothing to activate yet"
@@ -333,8 +301,7 @@ def test_lifecycle_transitions_start_and_stop_the_work_also_without_a_home_varia
     robot.wait_for(lambda: not robot.node.count_subscribers("/image"), "end of the subscription")
     assert robot.change_state("cleanup")
     assert robot.lifecycle_state() == "unconfigured"
-    robot.wait_for(lambda: reported_state() == "unconfigured", "diagnostics")
-    assert values(diagnostics[-1].status[0])["engine"] == ""
+    diagnostics.wait_for({"state": "unconfigured", "engine": ""})
     robot.wait_for(lambda: not robot.node.count_publishers("/robot/caption"), "end of the captions")
     assert robot.change_state("unconfigured_shutdown")
     assert_ended_quietly(robot, process)
@@ -387,14 +354,14 @@ def test_describe_services_answer_and_enable_pauses(robot, diagnostics):
     user.ask(shade=70)
     assert robot.call(SetBool, "/caption_node/enable", data=False).message == "captioning is off"
     header = user.publish(shade=71)
-    robot.wait_for(lambda: (s := latest(diagnostics)) and values(s)["images passed over"] == "1", "image passed over")
+    diagnostics.wait_for({"images passed over": "1"})
     assert all(caption.header != header for caption in user.captions)
     robot.set_parameter("/caption_node", "max_age_s", 0.5)
     now = robot.node.get_clock().now()
 
     def describe_latest(shade, age_s):
         header = Header(stamp=(now - Duration(seconds=age_s)).to_msg())
-        user.publish_as_it_is(Image(**image_fields(shade), header=header))
+        user.images.publish(Image(**image_fields(shade), header=header))
 
         def described():
             caption = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
@@ -414,25 +381,20 @@ def test_a_lazy_camera_rests_while_nobody_subscribes_and_wakes_for_a_listener_an
     images = robot.node.create_publisher(Image, "/image", 1)
     robot.node.create_timer(0.1, lambda: images.publish(Image(**image_fields(90))))
 
-    def reported(resting, rests):
-        status = latest(diagnostics)
-        return status and {values(status).get("resting"), values(status).get("times at rest")} == {resting, rests}
-
-    robot.wait_for(lambda: reported("yes", "1"), "rest")
-    assert diagnostics[-1].status[0].level == DiagnosticStatus.OK
-    assert diagnostics[-1].status[0].message == "resting, because nobody subscribes to the captions"
-    assert values(diagnostics[-1].status[0])["images received"] == "0"
+    diagnostics.wait_for({"resting": "yes", "times at rest": "1", "images received": "0"})
+    assert diagnostics.status.level == DiagnosticStatus.OK
+    assert diagnostics.status.message == "resting, because nobody subscribes to the captions"
     assert images.get_subscription_count() == 0
 
     described = robot.call(DescribeLatest, "/caption_node/describe_latest").caption
     assert (described.status, described.text) == (Caption.STATUS_OK, "shade 90")
-    robot.wait_for(lambda: reported("yes", "2"), "rest after the request")
+    diagnostics.wait_for({"resting": "yes", "times at rest": "2"})
 
     texts = []
     for topic, kind in (("text", String), ("image", Image)):
         listening = robot.node.create_subscription(kind, f"/robot/caption/{topic}", texts.append, 10)
         robot.wait_for(lambda: texts, f"message on {topic}")
-        robot.wait_for(lambda: reported("no", "2" if kind is String else "3"), "camera that is awake")  # noqa: B023
+        diagnostics.wait_for({"resting": "no", "times at rest": "2" if kind is String else "3"})
         robot.node.destroy_subscription(listening)
         texts.clear()
         robot.wait_for(lambda: images.get_subscription_count() == 0, "rest")
@@ -440,7 +402,7 @@ def test_a_lazy_camera_rests_while_nobody_subscribes_and_wakes_for_a_listener_an
     robot.wait_for(images.get_subscription_count, "subscription")
 
 
-def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot, diagnostics):
+def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot):
     robot.start_caption_node("-p", "qos_overrides./image/compressed.subscription.reliability:=reliable")
     captions = robot.listen(Caption, "/robot/caption")
     compressed = robot.publisher(CompressedImage, "/image/compressed")
@@ -477,9 +439,7 @@ def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot, diag
         (["-p", "bundle:=/no/such/bundle"], "/no/such/bundle"),
         (["-p", "detector:=/no/such.onnx"], "/no/such.onnx: there is no such detector"),
         (["-p", "detection_classes:=/no/such.txt"], "the class names cannot be read: No such file or directory"),
-        (["-p", "cameras:=[front, front]"], "parameter cameras has 'front' twice"),
         (["-p", "max_age_s:=-1.0"], "parameter max_age_s must lie between 0 and 3600, not -1.0"),
-        (["--params-file", "/no/such/file.yaml"], "/no/such/file.yaml"),
         (["-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
     ],
 )
@@ -540,11 +500,4 @@ def test_of_a_hundred_requests_at_once_each_gets_an_answer(robot, diagnostics):
     assert len(captioned) >= 16
     for shade, caption in zip(shades, captions, strict=True):
         assert caption in busy or caption.text == f"shade {shade}"
-    robot.wait_for(
-        lambda: (
-            (s := latest(diagnostics))
-            and values(s)["requests answered"] == str(len(captioned))
-            and values(s)["requests refused as busy"] == str(len(busy))
-        ),
-        "count of all requests",
-    )
+    diagnostics.wait_for({"requests answered": str(len(captioned)), "requests refused as busy": str(len(busy))})

@@ -1,7 +1,7 @@
 """Objects in the caption node as a process: from its own detector, and from the detections topic of another node."""
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 from smart_caption_ros.msg import BoundingBox, Caption, DetectedObject, DetectedObjectArray
@@ -10,8 +10,9 @@ from std_msgs.msg import Header
 from smart_caption_ros.imaging.image_messages import encode_image
 from tests.detection.tiny_detectors import BLUE, GREEN, squares, write_yolox
 from tests.nodes.fake_captioner import UNSURE, image_fields
+from tests.system.conftest import Diagnostics
 from tests.system.fake_engine_node import DETECTS
-from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User, latest, values
+from tests.system.test_caption_node import NODE, RELIABLE_INPUT, User
 
 # Detections that are on their way are waited for, and a busy machine is no error.
 PATIENT = (
@@ -19,11 +20,6 @@ PATIENT = (
     "-p", "qos_overrides./detections.subscription.reliability:=reliable", "-p", "detection_classes:=coco",
 )  # fmt: skip
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
-
-
-@pytest.fixture
-def diagnostics(robot):
-    return robot.listen(DiagnosticArray, "/diagnostics")
 
 
 def detected(name, box=(1, 2, 30, 40), **fields):
@@ -47,7 +43,7 @@ def at(sec, nanosec=0, frame_id="eye"):
 
 
 def ask(user, header, shade=100):
-    user.publish_as_it_is(Image(header=header, **image_fields(shade)))
+    user.images.publish(Image(header=header, **image_fields(shade)))
     return user.answer_to(header)
 
 
@@ -60,7 +56,7 @@ def shared(shared_robot):
 
 def test_objects_of_the_topic_reach_the_caption_of_their_image(shared):
     robot, user, detector = shared
-    diagnostics = robot.listen(DiagnosticArray, "/diagnostics")
+    diagnostics = Diagnostics(robot)
     detector.publish(at(1), detected("shade", (-5, 2, 30, 400)), detected("16"), detected("shade", score=0.5))
     caption = ask(user, at(1))
     assert (caption.status, caption.text) == (Caption.STATUS_OK, "shade 100")
@@ -88,14 +84,16 @@ def test_objects_of_the_topic_reach_the_caption_of_their_image(shared):
     alone = ask(user, at(8))
     assert (alone.status, len(alone.objects), alone.coverage.valid) == (Caption.STATUS_OK, 0, False)
     assert [noun.noun for noun in alone.nouns] == ["shade", "100"]
-    reported = robot.wait_for(
-        lambda: (s := latest(diagnostics)) and values(s)["captions with no detections"] == "1" and s, "diagnostics"
+    diagnostics.wait_for(
+        {
+            "captions with no detections": "1",
+            "captions with detections of their stamp": "1",
+            "captions with detections nearby": "1",
+            "objects from": "/detections (smart_caption_ros/DetectedObjectArray)",
+        },
+        "have no objects: the nearest detections are 1.000 s away, and detection_slop_s is 0.1",
     )
-    assert reported.level == DiagnosticStatus.WARN
-    assert "have no objects: the nearest detections are 1.000 s away, and detection_slop_s is 0.1" in reported.message
-    told = values(reported)
-    assert told["captions with detections of their stamp"] == told["captions with detections nearby"] == "1"
-    assert told["objects from"] == "/detections (smart_caption_ros/DetectedObjectArray)"
+    assert diagnostics.status.level == DiagnosticStatus.WARN
     assert robot.set_parameter("/caption_node", "detection_slop_s", 1.5).successful
     detector.publish(at(12))  # farther from the image, and a sign that no more are to be waited for
     assert [found.class_name for found in ask(user, at(10)).objects] == ["cat"]
@@ -130,25 +128,21 @@ def test_a_detector_that_is_late_or_stops_is_reported_although_the_own_one_stand
     process = robot.start_caption_node(*RELIABLE_INPUT, "-p", "max_age_s:=0.0", "-p", "coverage:=false", kind=DETECTS)
     user = User(robot)
     ask(user, at(1))
-    seen = len(diagnostics)
-    robot.wait_for(lambda: len(diagnostics) > seen + 1, "diagnostics")
-    assert diagnostics[-1].status[0].level == DiagnosticStatus.OK, "no detector was ever there"
+    diagnostics.wait_for_next()
+    assert diagnostics.status.level == DiagnosticStatus.OK, "no detector was ever there"
     publisher = robot.publisher(DetectedObjectArray, "/detections", RELIABLE)
     for second in (2, 3):
         publisher.publish(DetectedObjectArray(header=at(second, 300_000_000), objects=[detected("cup")]))
         robot.spin_for(0.2)
         assert [item.class_name for item in ask(user, at(second + 1)).objects] == ["wall"]
     warning = "objects of the node's own detector instead: the nearest detections are 0.700 s away"
-    robot.wait_for(
-        lambda: (s := latest(diagnostics)) and s.level == DiagnosticStatus.WARN and warning in s.message, "warning"
-    )
+    diagnostics.wait_for(message=warning)
+    assert diagnostics.status.level == DiagnosticStatus.WARN
     assert "a caption goes out with objects of the node's own detector" in process.log.read_text()
     robot.node.destroy_publisher(publisher)
     robot.spin_for(1.0)
     ask(user, at(60))
-    robot.wait_for(
-        lambda: (s := latest(diagnostics)) and "the nearest detections are 56.700 s away" in s.message, "warning"
-    )
+    diagnostics.wait_for(message="the nearest detections are 56.700 s away")
 
 
 def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnostics):
@@ -157,7 +151,7 @@ def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnost
     user = User(robot)
     frame = squares(640, 640, (GREEN, (320, 160, 480, 320)), (BLUE, (0, 320, 320, 640)))
     header = at(1)
-    user.publish_as_it_is(Image(header=header, **encode_image(frame)))
+    user.images.publish(Image(header=header, **encode_image(frame)))
     caption = user.answer_to(header)
     assert caption.status == Caption.STATUS_OK
     boxes = {(found.class_name, found.box.x1, found.box.y1, found.box.x2, found.box.y2) for found in caption.objects}
@@ -166,11 +160,8 @@ def test_an_own_detector_finds_the_objects_in_the_node(robot, tmp_path, diagnost
     assert caption.coverage.valid
     named = {caption.objects[noun.object_index].class_name for noun in caption.nouns if noun.object_index >= 0}
     assert named | set(caption.coverage.missed_classes) == {GREEN, BLUE}
-    reported = robot.wait_for(
-        lambda: (s := latest(diagnostics)) and values(s)["captions with objects of the own detector"] == "1" and s,
-        "diagnostics",
+    diagnostics.wait_for(
+        {"captions with objects of the own detector": "1", "objects from": f"{path} (yolox)", "coverage": "on"}
     )
-    assert reported.level == DiagnosticStatus.OK
-    assert values(reported)["objects from"] == f"{path} (yolox)"
-    assert values(reported)["coverage"] == "on"
+    assert diagnostics.status.level == DiagnosticStatus.OK
     assert not robot.node.get_subscriptions_info_by_topic("/detections"), "it needs no other's"

@@ -9,7 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from tests.system.detector_messages import PACKAGES, install_prefix
 from tests.system.fake_engine_node import DETECTS
-from tests.system.test_caption_node import RELIABLE_INPUT, User, latest, values
+from tests.system.test_caption_node import RELIABLE_INPUT, User
 from tests.system.test_detections import PATIENT, RELIABLE, Detector, ask, at, detected
 
 pytestmark = pytest.mark.long  # their messages are compiled
@@ -52,11 +52,9 @@ def test_vision_msgs_name_their_classes_in_a_label_info(robot):
     assert boxes_of(ask(user, at(1))) == [("tea pot", 3, 15, 8, 25, 12)]
 
 
-def test_yolo_msgs_are_read_and_the_type_follows_whoever_publishes(robot):
+def test_yolo_msgs_are_read_and_the_type_follows_whoever_publishes(robot, diagnostics):
     import yolo_msgs.msg as yolo
-    from diagnostic_msgs.msg import DiagnosticArray
 
-    diagnostics = robot.listen(DiagnosticArray, "/diagnostics")
     robot.start_caption_node(*PATIENT)
     user = User(robot)
     found = yolo.Detection(class_id=62, class_name="tv", score=0.75)
@@ -67,8 +65,7 @@ def test_yolo_msgs_are_read_and_the_type_follows_whoever_publishes(robot):
     caption = ask(user, at(1))
     assert boxes_of(caption) == [("television", 62, 15, 8, 25, 12)], "a dog without a box is no object"
     assert caption.objects[0].score == 0.75
-    objects_from = "/detections (yolo_msgs/DetectionArray)"
-    robot.wait_for(lambda: (s := latest(diagnostics)) and values(s)["objects from"] == objects_from, "diagnostics")
+    diagnostics.wait_for({"objects from": "/detections (yolo_msgs/DetectionArray)"})
 
     robot.node.destroy_publisher(publisher)
     detector = Detector(robot)
