@@ -1,7 +1,6 @@
 """The overlay of captions: the image with boxes, caption and named objects, drawn on a thread of its own."""
 
 import array
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -24,21 +23,16 @@ _LOG_PERIOD_S = 5.0
 
 
 class Overlay:
-    """Publishes on `<topic>/image` and `<topic>/image/compressed` while somebody subscribes."""
+    """Publishes an image and its JPEG file, each while somebody subscribes."""
 
-    def __init__(
-        self, node: Node, topic: str, create_publisher: Callable[[type, str, int], LifecyclePublisher]
-    ) -> None:
-        self._node = node
-        self._image = create_publisher(Image, f"{topic}/image", 1)
-        self._jpeg = create_publisher(CompressedImage, f"{topic}/image/compressed", 1)
-        self.publishers = (self._image, self._jpeg)
+    def __init__(self, node: Node, image: LifecyclePublisher, jpeg: LifecyclePublisher) -> None:
+        self._node, self._image, self._jpeg = node, image, jpeg
         self._undrawn: Mailbox[tuple[Header, CaptionRecord]] = Mailbox()
         self._drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="overlay")
 
     @property
     def is_watched(self) -> bool:
-        return any(publisher.get_subscription_count() > 0 for publisher in self.publishers)
+        return bool(self._image.get_subscription_count() or self._jpeg.get_subscription_count())
 
     def publish(self, header: Header, record: CaptionRecord) -> None:
         """Draw and publish a record with a caption and its image; the newest takes the place of one that waits."""

@@ -14,6 +14,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecyclePublisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import Header, String
 
 from smart_caption_ros import msg
@@ -78,7 +79,7 @@ class Publisher:
 
     @property
     def is_watched(self) -> bool:
-        return any(map(self._is_watched, self._publishers)) or (self._overlay is not None and self._overlay.is_watched)
+        return any(map(self._is_watched, self._publishers))
 
     def create_topics(self) -> None:
         """Create lifecycle publishers, which the node activates and deactivates with itself."""
@@ -86,19 +87,21 @@ class Publisher:
         self._publishers = {
             "": self._create(Caption, self._given_topic),
             "text": self._create(String, f"{self.topic}/text"),
+            "image": self._create(Image, f"{self.topic}/image", 1),
+            "jpeg": self._create(CompressedImage, f"{self.topic}/image/compressed", 1),
         }
         if vision_msgs is not None:
             self._publishers["detections"] = self._create(vision_msgs.Detection2DArray, f"{self.topic}/detections")
         if foxglove_msgs is not None:
             self._publishers["annotations"] = self._create(foxglove_msgs.ImageAnnotations, f"{self.topic}/annotations")
-        self._overlay = Overlay(self._node, self.topic, self._create)
+        self._overlay = Overlay(self._node, self._publishers["image"], self._publishers["jpeg"])
 
     def destroy_topics(self) -> None:
         """End the thread that draws, and destroy the publishers."""
         if self._overlay is not None:
             self._overlay.close()
-            for publisher in (*self._publishers.values(), *self._overlay.publishers):
-                self._node.destroy_lifecycle_publisher(publisher)
+        for publisher in self._publishers.values():
+            self._node.destroy_lifecycle_publisher(publisher)
         self._publishers, self._overlay = {}, None
 
     def wait_until_idle(self) -> None:
