@@ -28,22 +28,17 @@ from smart_caption_ros.text import visible
 
 _POLL_S = 0.05  # longest delay until a signal is handled
 _CALLBACK_TIMEOUT_S = 3.0
-_USERS_CHOICES: dict[str, Callable[[str], bool]] = {
-    "RMW_IMPLEMENTATION": lambda value: value not in ("", "rmw_fastrtps_cpp"),
-    "ROS_LOCALHOST_ONLY": lambda value: value == "1",
-    "ROS_AUTOMATIC_DISCOVERY_RANGE": lambda value: value not in ("", "SUBNET", "SYSTEM_DEFAULT"),
-    **dict.fromkeys(
-        (
-            "ROS_STATIC_PEERS",
-            "ROS_DISCOVERY_SERVER",
-            "FASTDDS_DEFAULT_PROFILES_FILE",
-            "FASTDDS_BUILTIN_TRANSPORTS",
-            "RMW_FASTRTPS_USE_QOS_FROM_XML",
-        ),
-        bool,
-    ),
+_DEFAULTS = {
+    "RMW_IMPLEMENTATION": ("", "rmw_fastrtps_cpp"),
+    "ROS_LOCALHOST_ONLY": ("", "0"),
+    "ROS_AUTOMATIC_DISCOVERY_RANGE": ("", "SUBNET", "SYSTEM_DEFAULT"),
+    "ROS_STATIC_PEERS": ("",),
+    "ROS_DISCOVERY_SERVER": ("",),
+    "FASTDDS_DEFAULT_PROFILES_FILE": ("",),
+    "FASTDDS_BUILTIN_TRANSPORTS": ("",),
+    "RMW_FASTRTPS_USE_QOS_FROM_XML": ("",),
 }
-"""Variables by which a user chooses middleware, isolation, discovery or a profile, each with when it is a choice."""
+"""Variables by which a user chooses middleware, isolation, discovery or a profile, each with what is no choice."""
 # So that lifecycle, images, parameters and diagnostics go on while services of the caption node wait for the engine:
 # MAX_WAITING_REQUESTS of them. A thread is started when it is needed.
 _THREADS = 24
@@ -141,7 +136,7 @@ def _choose_fast_dds_profile() -> None:
     given = os.environ.get(PROFILE_VARIABLE)
     if given == "":
         del os.environ[PROFILE_VARIABLE]  # Fast DDS would print an error
-    elif given is None and not any(is_chosen(os.environ.get(name, "")) for name, is_chosen in _USERS_CHOICES.items()):
+    elif given is None and all(os.environ.get(name, "") in values for name, values in _DEFAULTS.items()):
         os.environ[PROFILE_VARIABLE] = str(config_file(FAST_DDS_PROFILE))
 
 
