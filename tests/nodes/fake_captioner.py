@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import scipy.optimize  # noqa: F401  (slow to import: not at the first caption, as of NounCoverage.load)
 
 from smart_caption_ros.captioning import Alternative, Caption, DetectedObject, EngineError, Timing, Word
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
