@@ -150,7 +150,7 @@ class Parameters:
         """
         self._specs = {spec.name: spec for spec in table}
         self._rule = rule
-        self._is_configured = is_configured
+        self._is_configured: Callable[[], bool] = lambda: False
         self._on_change = on_change
         overrides = parameter_overrides(node)
         for name in sorted(overrides.keys() - self._specs.keys()):
@@ -158,16 +158,12 @@ class Parameters:
                 nearest = difflib.get_close_matches(name, self._specs, n=1)
                 hint = f"; did you mean {nearest[0]}?" if nearest else ""
                 node.get_logger().warning(f"there is no parameter {visible(name)}: its value is not used{hint}")
-        errors = [e for s in table if s.name in overrides and (e := s.error_in(overrides[s.name].value))]
-        if not errors:
-            given = {s.name: s.value_of(overrides[s.name].value) for s in table if s.name in overrides}
-            errors += filter(None, [rule({s.name: s.default for s in table} | given)])
-        if errors:
-            raise ValueError("parameter " + "; ".join(errors))
-        self.values: Mapping[str, Any] = MappingProxyType(
-            {spec.name: spec.value_of(_declare(node, spec)) for spec in table}
-        )
+        self.values: Mapping[str, Any] = MappingProxyType({spec.name: spec.default for spec in table})
         """Read-only snapshot of all values by name."""
+        if errors := self._errors([overrides[spec.name] for spec in table if spec.name in overrides]):
+            raise ValueError("parameter " + "; ".join(errors))
+        self.values = MappingProxyType({spec.name: spec.value_of(_declare(node, spec)) for spec in table})
+        self._is_configured = is_configured
         add_parameter_callbacks(node, self._check, self._apply)
 
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
@@ -177,13 +173,17 @@ class Parameters:
         of the latter are judged one after the other, each with the values that the node has by then. Parameters outside
         the table (use_sim_time, QoS) are not checked.
         """
-        changed = {p.name: self._specs[p.name].value_of(p.value) for p in parameters if p.name in self._specs}
-        errors = [e for p in parameters if p.name in self._specs and (e := self._error_in(p.name, p.value))]
-        if not errors and changed:
-            errors += filter(None, [self._rule({**self.values, **changed})])
-        if errors:
+        if errors := self._errors([parameter for parameter in parameters if parameter.name in self._specs]):
             return SetParametersResult(successful=False, reason=shortened("; ".join(errors), _MAX_REASON))
         return SetParametersResult(successful=True)
+
+    def _errors(self, parameters: Sequence[Parameter]) -> list[str]:
+        """Return what is wrong with new values of parameters of the table, by themselves or together."""
+        errors = [error for parameter in parameters if (error := self._error_in(parameter.name, parameter.value))]
+        if not errors:
+            given = {parameter.name: self._specs[parameter.name].value_of(parameter.value) for parameter in parameters}
+            errors += filter(None, [self._rule({**self.values, **given})])
+        return errors
 
     def _error_in(self, name: str, value: object) -> str | None:
         """Return what is wrong with a new value, by itself or now; the present value may be set again at any time."""

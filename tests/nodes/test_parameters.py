@@ -26,6 +26,12 @@ SPEED = ParameterSpec("speed_hz", 2.0, "How fast.", Changes.ANY_TIME, limits=(0.
 COUNT = ParameterSpec("count", 3, "How many.", Changes.WHILE_UNCONFIGURED, limits=(0, 5))
 COLOUR = ParameterSpec("colour", "red", "Which.", Changes.ANY_TIME, choices=("red", "blue"))
 NAME = ParameterSpec("name", "me", "Who.", Changes.ONLY_AT_START)
+NAMES = ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START, pattern=("[a-z]+", "a name of letters"))
+NEEDS_COUNT = "colour blue needs a count above 3, in the same request or before"
+
+
+def blue_needs_a_count(values):
+    return NEEDS_COUNT if values["colour"] == "blue" and values["count"] <= 3 else None
 
 
 @pytest.fixture
@@ -81,14 +87,16 @@ def test_a_misspelt_parameter_is_pointed_out(context, capfd):
             {"colour": "green", "count": 9},
             "parameter count must lie between 0 and 5, not 9; colour must be one of red, blue, not 'green'",
         ),
+        ({"colour": "blue"}, f"parameter {NEEDS_COUNT}"),
+        ({"names": "a"}, "parameter names must be a list of strings, not 'a'"),
+        ({"names": [1]}, "parameter names must be a list of strings, not (1,)"),
+        ({"names": ["a", "B c"]}, "parameter names must have a name of letters in each place, not 'B c'"),
+        ({"names": ["a", "b", "a"]}, "parameter names has 'a' twice"),
     ],
 )
 def test_a_wrong_value_at_the_start_is_refused_with_a_sentence(context, given, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        Parameters(node_with(context, **given), [SPEED, COUNT, COLOUR])
-
-
-NAMES = ParameterSpec("names", (), "Who.", Changes.ONLY_AT_START, pattern=("[a-z]+", "a name of letters"))
+        Parameters(node_with(context, **given), [SPEED, COUNT, COLOUR, NAMES], rule=blue_needs_a_count)
 
 
 @pytest.mark.parametrize("given", [{}, {"names": None}, {"names": ["a", "b"]}])
@@ -102,33 +110,6 @@ def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_param
     assert node.describe_parameter("names").read_only
     (result,) = node.set_parameters([Parameter("names", value=["c"])])
     assert not result.successful
-
-
-@pytest.mark.parametrize(
-    ("names", "sentence"),
-    [
-        ("a", "parameter names must be a list of strings, not 'a'"),
-        ([1], r"parameter names must be a list of strings, not (1,)"),
-        (["a", "B c"], "parameter names must have a name of letters in each place, not 'B c'"),
-        (["a", "b", "a"], "parameter names has 'a' twice"),
-    ],
-)
-def test_a_wrong_list_of_strings_is_refused_with_a_sentence(context, names, sentence):
-    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        Parameters(node_with(context, names=names), [NAMES])
-
-
-NEEDS_COUNT = "colour blue needs a count above 3, in the same request or before"
-
-
-def blue_needs_a_count(values):
-    return NEEDS_COUNT if values["colour"] == "blue" and values["count"] <= 3 else None
-
-
-def test_parameters_that_contradict_each_other_are_refused_at_the_start(context):
-    with pytest.raises(ValueError, match=f"^parameter {NEEDS_COUNT}$"):
-        Parameters(node_with(context, colour="blue"), [COUNT, COLOUR], rule=blue_needs_a_count)
-    Parameters(node_with(context, colour="blue", count=5), [COUNT, COLOUR], rule=blue_needs_a_count)
 
 
 ANY_VALUE = st.one_of(
