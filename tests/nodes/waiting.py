@@ -3,7 +3,7 @@
 import time
 
 
-def wait_for(condition, what="change", timeout_s=20.0):
+def wait_for(condition, what="change", timeout_s=60.0):
     end_s = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end_s, f"no {what} after {timeout_s:g} s"

@@ -16,20 +16,18 @@ SHUTDOWN = Transition.TRANSITION_INACTIVE_SHUTDOWN
 
 
 class Machine(LifecycleNode):
-    """A node whose transition to inactive goes on until it is cancelled or may end."""
+    """A node whose transition to inactive goes on until it is cancelled."""
 
     def __init__(self, context):
         super().__init__("machine", context=context)
         self.shutdowns = 0
-        self.begun, self.cancelled, self.may_end = threading.Event(), threading.Event(), threading.Event()
+        self.begun, self.cancelled = threading.Event(), threading.Event()
         self.requests = TransitionRequests(self, self.cancelled.set)
         self._users = ThreadPoolExecutor(8)
 
     def on_configure(self, state):
         self.begun.set()
-        while not (self.cancelled.wait(0.01) or self.may_end.is_set()):
-            pass
-        return TransitionCallbackReturn.FAILURE if self.cancelled.is_set() else TransitionCallbackReturn.SUCCESS
+        return TransitionCallbackReturn.FAILURE if self.cancelled.wait(20) else TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state):
         self.shutdowns += 1
@@ -45,7 +43,7 @@ class Machine(LifecycleNode):
 def machine(node):
     made = Machine(node.context)
     yield made
-    made.may_end.set()
+    made.cancelled.set()
     made.destroy_node()
 
 

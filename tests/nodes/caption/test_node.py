@@ -26,6 +26,7 @@ from smart_caption_ros.nodes.caption import overlay
 from smart_caption_ros.nodes.caption.node import CaptionNode
 from smart_caption_ros.nodes.caption.worker import Worker
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage, image_fields
+from tests.nodes.waiting import wait_for
 
 
 class Bench:
@@ -62,15 +63,9 @@ class Bench:
             with contextlib.suppress(InvalidHandle):  # a test destroys a subscription while it is waited for
                 self.executor.spin_once(timeout_sec=0.1)
 
-    def wait_for(self, condition, what):
-        deadline_s = time.monotonic() + 60
-        while not condition():
-            assert time.monotonic() < deadline_s, f"no {what}"
-            time.sleep(0.01)
-
     def caption(self, shade):
         """Publishes frames of a shade until a caption of it comes back."""
-        self.wait_for(lambda: self.images.get_subscription_count(), "subscription to the images")
+        wait_for(self.images.get_subscription_count, "subscription to the images")
         self.captions.clear()
 
         def answered():
@@ -81,13 +76,13 @@ class Bench:
             time.sleep(0.05)
             return any(caption.text == f"shade {shade}" for caption in self.captions)
 
-        self.wait_for(answered, f"caption of shade {shade}")
+        wait_for(answered, f"caption of shade {shade}")
         return self.captions[-1]
 
     def status(self):
         """The next status that the node publishes from now on."""
         self.diagnostics.clear()
-        self.wait_for(lambda: len(self.diagnostics) > 1, "diagnostics")
+        wait_for(lambda: len(self.diagnostics) > 1, "diagnostics")
         return self.diagnostics[-1].status[0]
 
     def state(self):
@@ -95,7 +90,7 @@ class Bench:
         client = self.user.create_client(GetState, "/caption_node/get_state")
         assert client.wait_for_service(10)
         future = client.call_async(GetState.Request())
-        self.wait_for(future.done, "state")
+        wait_for(future.done, "state")
         return future.result().current_state.label
 
     def close(self):
@@ -155,7 +150,7 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench, monkeypatch):
         bench.caption(101)
         return bool(overlays and jpegs)
 
-    bench.wait_for(both_seen, "overlay")
+    wait_for(both_seen, "overlay")
     assert overlays[-1].encoding == "bgr8"
     assert overlays[-1].height > 48, "the frame with a strip under it"
     assert bytes(jpegs[-1].data[:2]) == b"\xff\xd8"
@@ -163,9 +158,9 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench, monkeypatch):
     assert threads == {"overlay_0"}, "not the thread of the engine"
 
     monkeypatch.setattr(overlay, "MAX_SIDE_PX", 32)
-    bench.wait_for(lambda: both_seen() and drawn[-1][0].shape == (24, 32, 3), "overlay drawn at the size it is sent")
+    wait_for(lambda: both_seen() and drawn[-1][0].shape == (24, 32, 3), "overlay drawn at the size it is sent")
     assert drawn[-1][1].words[0].box_xyxy == (0, 0, 16, 12)
-    bench.wait_for(lambda: both_seen() and overlays[-1].width <= 32 and overlays[-1].height <= 32, "small overlay")
+    wait_for(lambda: both_seen() and overlays[-1].width <= 32 and overlays[-1].height <= 32, "small overlay")
 
     for subscription in watching:
         bench.user.destroy_subscription(subscription)
@@ -175,7 +170,7 @@ def test_the_overlay_is_drawn_only_while_somebody_watches(bench, monkeypatch):
         bench.caption(102)
         return len(drawn) == before
 
-    bench.wait_for(nobody_is_drawn_for, "end of drawing")
+    wait_for(nobody_is_drawn_for, "end of drawing")
 
 
 def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activation(bench):
@@ -183,12 +178,12 @@ def test_on_change_the_text_of_a_scene_is_published_once_and_again_after_activat
     bench.node.trigger_configure()
     texts = []
     bench.user.create_subscription(String, "robot/caption/text", texts.append, 10)
-    bench.wait_for(lambda: bench.user.count_publishers("robot/caption/text"), "publisher")
+    wait_for(lambda: bench.user.count_publishers("robot/caption/text"), "publisher")
     for _ in range(2):
         bench.node.trigger_activate()
         for shade in (20, 20, 20, 30, 30):
             bench.caption(shade)
-        bench.wait_for(lambda: texts and texts[-1].data == "shade 30", "text")
+        wait_for(lambda: texts and texts[-1].data == "shade 30", "text")
         bench.node.trigger_deactivate()
         assert [text.data for text in texts] == ["shade 20", "shade 30"]
         texts.clear()
@@ -213,7 +208,7 @@ def test_a_failed_configure_leaves_the_node_as_it_was_and_can_be_repeated(bench)
 
     bench.load = refuse
     assert bench.node.trigger_configure() == TransitionCallbackReturn.FAILURE
-    bench.wait_for(lambda: "there is no bundle" in bench.status().message, "failure")
+    wait_for(lambda: "there is no bundle" in bench.status().message, "failure")
     assert len(bench.status().message) <= 1000
     bench.load = FakeCaptioner
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
@@ -225,7 +220,7 @@ def request_transition(bench, transition):
     client = bench.user.create_client(ChangeState, "/caption_node/change_state")
     assert client.wait_for_service(10)
     future = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
-    bench.wait_for(future.done, f"answer to the transition {transition}")
+    wait_for(future.done, f"answer to the transition {transition}")
     return future.result()
 
 
@@ -275,6 +270,6 @@ def test_cleanup_cancels_the_loading_and_the_node_can_be_configured_again(make_b
 def test_another_node_of_the_same_name_is_noticed(bench):
     assert bench.status().message == "unconfigured"
     namesake = Node("caption_node", context=bench.user.context)
-    bench.wait_for(lambda: bench.status().message.startswith("2 nodes have the name /caption_node"), "warning")
+    wait_for(lambda: bench.status().message.startswith("2 nodes have the name /caption_node"), "warning")
     namesake.destroy_node()
-    bench.wait_for(lambda: bench.status().message == "unconfigured", "end of the warning")
+    wait_for(lambda: bench.status().message == "unconfigured", "end of the warning")
