@@ -183,4 +183,5 @@ def _spin(executor: MultiThreadedExecutor, node: Node, ended: threading.Event) -
         except InvalidHandle:
             pass  # an event of an entity that was destroyed meanwhile
         except Exception:
-            node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)
+            if not ended.is_set():  # the executor loses its handles while it is shut down
+                node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)

@@ -2,11 +2,14 @@
 
 import os
 import tempfile
+import threading
 
 import pytest
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
+from smart_caption_ros.nodes import running
 from smart_caption_ros.nodes.demo.processes import free_domain_id
 from smart_caption_ros.nodes.running import run_node
 
@@ -63,6 +66,31 @@ def test_a_callback_that_fails_does_not_end_the_process_and_the_status_that_the_
     status, node = run(Failing)
     assert (status, node.closed) == (7, 1)
     assert node.ticks > 3
+
+
+def test_the_node_ends_quietly_although_the_executor_loses_its_handles_amid_a_call(monkeypatch, capfd):
+    """As that of rclpy does on a busy machine."""
+
+    class Ended(Ticking):
+        def __init__(self):
+            super().__init__()
+            self.exit_status = 0
+
+    class Losing(MultiThreadedExecutor):
+        ended = threading.Event()
+
+        def spin_once(self):
+            self.ended.wait(60)
+            raise AttributeError("'NoneType' object has no attribute 'handle'")
+
+        def shutdown(self):
+            self.ended.set()
+            return super().shutdown()
+
+    monkeypatch.setattr(running, "MultiThreadedExecutor", Losing)
+    status, _ = run(Ended)
+    assert status == 0
+    assert "handle" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
