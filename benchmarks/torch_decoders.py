@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from training.decoding.beam_search import Hypotheses, SearchSettings, beam_search
+from training.models.attention import KeysValues
 from training.models.captioner import Captioner, Rows, Step, Visual
 from training.models.smart import Smart
 from training.models.transformer import EncodedImage
@@ -79,16 +80,17 @@ class PublishedStyle(_Wrapper):
         for layer, before in zip(self.smart.decoder_layers(), state.inputs, strict=True):
             own = torch.cat([before.values.flatten(0, 1), x], dim=1)
             inputs.append(Rows(own.unflatten(0, (-1, group))))
-            keys, values = layer.self_attention.project_keys_values(own)
-            attended, _ = layer.self_attention.attend_with_weights(x, keys, values, None)
+            of_words = layer.self_attention.project_keys_values(own)
+            attended, _ = layer.self_attention.attend(x, of_words, None, weights=True)
             x = layer.self_norm(x, attended)
-            keys, values = layer.cross_attention.project_keys_values(memory)
-            attended, weights = layer.cross_attention.attend_with_weights(x, keys, values, mask[:, None, None])
+            of_image = layer.cross_attention.project_keys_values(memory)
+            attended, weights = layer.cross_attention.attend(x, of_image, mask[:, None, None], weights=True)
             x = layer.cross_norm(x, attended)
             x = layer.feed_forward_norm(x, layer.feed_forward(x))
         logits = self.smart.word_projection(x).unflatten(0, (-1, group))  # (B, G, 1, V)
         # The published search sorts all continuations. Ours does not, so they are sorted here, for the time alone.
         torch.sort(logits.log_softmax(dim=-1).flatten(1), dim=-1, descending=True)
+        assert weights is not None
         averaged = weights.mean(dim=1).unflatten(0, (-1, group))
         return Step(logits, averaged, PublishedState(state.memory, state.mask, inputs))
 
@@ -128,7 +130,8 @@ class ReorderedCache(_Wrapper):
                 for before, new in zip(state[index], layer.self_attention.project_keys_values(own), strict=True)
             )
             after.append((Rows(keys.unflatten(0, (-1, group))), Rows(values.unflatten(0, (-1, group)))))
-            x = layer.self_norm(x, layer.self_attention.attend(own, keys, values, None).view_as(x))
+            attended, _ = layer.self_attention.attend(own, KeysValues(keys, values), None)
+            x = layer.self_norm(x, attended.view_as(x))
             x, weights = layer.attend_image(x, encoded.caches[index], encoded.mask, weights=index == last)
         assert weights is not None
         return Step(self.smart.word_projection(x)[:, :, None], weights.mean(dim=1)[:, :, None], after)

@@ -1,4 +1,4 @@
-"""Multi-head attention of the Transformer families: with memory slots, with a cache of words, over itself.
+"""Multi-head attention of the Transformer families: with memory slots, with a cache of words.
 
 Shapes: B images, N visual tokens, M memory slots, H heads, Q queries, K keys, S words decoded before, d model width,
 d_h = d / H.
@@ -6,7 +6,7 @@ d_h = d / H.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +36,8 @@ class TransformerConfig(CaptionerConfig):
     token."""
     max_length: int = 54
     """Longest sequence of words, begin token included, that the position table covers."""
+    norm_first: ClassVar[bool] = False
+    """Whether the parts of a layer normalise their inputs, in place of the sums of inputs and outputs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,9 +104,18 @@ class HeadProjections(nn.Module):
         """Split the width by heads: (B, n, d) -> (B, H, n, d_h)."""
         return x.unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
 
-    def join_heads(self, x: Tensor) -> Tensor:
-        """Join the heads: (B, H, n, d_h) -> (B, n, d)."""
-        return x.transpose(-3, -2).flatten(-2)
+
+class KeysValues(NamedTuple):
+    """Keys and values that a layer attends to."""
+
+    keys: Tensor
+    """(B, H, N, d_h)"""
+    values: Tensor
+    """(B, H, N, d_h)"""
+
+    def contiguous(self) -> "KeysValues":
+        """Store them contiguously: every word multiplies those of an image, and would copy them for it."""
+        return KeysValues(self.keys.contiguous(), self.values.contiguous())
 
 
 class MultiHeadAttention(HeadProjections):
@@ -129,8 +140,8 @@ class MultiHeadAttention(HeadProjections):
             self.memory_keys = nn.Parameter(torch.empty(memory_slots, d_model))
             self.memory_values = nn.Parameter(torch.empty(memory_slots, d_model))
 
-    def project_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Project ``x`` (B, n, d) to keys and values, memory slots appended: two tensors (B, H, n + M, d_h)."""
+    def project_keys_values(self, x: Tensor) -> KeysValues:
+        """Project ``x`` (B, n, d) to keys and values (B, H, n + M, d_h), memory slots appended."""
         keys, values = self.key(x), self.value(x)
         if self.memory_slots:
             memory_keys = self.memory_keys * math.sqrt(self.d_head)
@@ -138,26 +149,33 @@ class MultiHeadAttention(HeadProjections):
             batch = x.shape[0]
             keys = torch.cat([keys, memory_keys.to(keys.dtype).expand(batch, -1, -1)], dim=1)
             values = torch.cat([values, memory_values.to(values.dtype).expand(batch, -1, -1)], dim=1)
-        return self.split_heads(keys), self.split_heads(values)
+        return KeysValues(self.split_heads(keys), self.split_heads(values))
 
     def attend(
-        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, bias: Tensor | None = None
-    ) -> Tensor:
-        """Attend from ``x`` to projected keys and values.
+        self, x: Tensor, source: KeysValues, mask: Tensor | None, bias: Tensor | None = None, *, weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from ``x`` to K keys and values.
 
         Args:
             x: (B, Q, d).
-            keys, values: (B, H, K, d_h), from :meth:`project_keys_values`.
             mask: bool, broadcastable to (B, H, Q, K), True where a key may be attended to.
             bias: addend of the scores, broadcastable as the mask is.
 
         Returns:
-            (B, Q, d)
+            (B, Q, d) and, if asked for, the attention weights (B, H, Q, K).
         """
+        keys, values = source
         # The exporter's decomposition of the fused operator has more nodes. On a CPU in bf16 its gradient takes six
         # times as long as that of the separate products.
-        if bias is not None or torch.compiler.is_exporting() or (keys.dtype == torch.bfloat16 and not keys.is_cuda):
-            return self.attend_with_weights(x, keys, values, mask, bias)[0]
+        is_slower = torch.compiler.is_exporting() or (keys.dtype == torch.bfloat16 and not keys.is_cuda)
+        if weights or bias is not None or is_slower:
+            scores = self.scaled_queries(x) @ keys.transpose(-2, -1)
+            if bias is not None:
+                scores = scores + bias
+            if mask is not None:
+                scores = scores.masked_fill(~mask, MASKED_SCORE)
+            shares = scores.softmax(dim=-1)
+            return self._merge_heads(shares.to(values.dtype) @ values, x), shares if weights else None
         queries = self.split_heads(self.query(x))
         leading = keys.shape[:-3]
         if len(leading) == 1:
@@ -169,31 +187,7 @@ class MultiHeadAttention(HeadProjections):
             queries, keys, values = (x.flatten(0, -4) for x in (queries, keys, values))
             mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
             mixed = mixed.unflatten(0, leading)
-        return self._merge_heads(mixed, x)
-
-    def attend_with_weights(
-        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, bias: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Attend as :meth:`attend` does.
-
-        Returns:
-            (B, Q, d) and the attention weights (B, H, Q, K).
-        """
-        scores = self.scaled_queries(x) @ keys.transpose(-2, -1)
-        if bias is not None:
-            scores = scores + bias
-        if mask is not None:
-            scores = scores.masked_fill(~mask, MASKED_SCORE)
-        weights = scores.softmax(dim=-1)
-        return self._merge_heads(weights.to(values.dtype) @ values, x), weights
-
-    def attend_maybe_with_weights(
-        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend as :meth:`attend` does, and return the attention weights, or None if ``weights`` is False."""
-        if weights:
-            return self.attend_with_weights(x, keys, values, mask)
-        return self.attend(x, keys, values, mask), None
+        return self._merge_heads(mixed, x), None
 
     def extend_mask(self, mask: Tensor | None) -> Tensor | None:
         """Extend a mask over N tokens (B, N) to (B, 1, 1, N + M): memory slots may always be attended to."""
@@ -205,7 +199,7 @@ class MultiHeadAttention(HeadProjections):
 
     def _merge_heads(self, mixed: Tensor, x: Tensor) -> Tensor:
         """Apply the output projection: (B, H, n, d_h) -> (B, n, d); ``x`` (B, n, d) is what attended."""
-        joined = self.join_heads(mixed)
+        joined = mixed.transpose(-3, -2).flatten(-2)
         if isinstance(self.output, AttentionOnAttention):
             return self.output(joined, x)
         return self.output(joined)
@@ -233,14 +227,23 @@ class WordCache(NamedTuple):
     values: Slots
     """(B, H, S, d_h)"""
 
+    @classmethod
+    def empty(cls, like: Tensor, heads: int) -> "WordCache":
+        """Make a cache without slots for ``like``, keys of an image's tokens (B, ..., d_h)."""
+        empty = Slots(like.new_zeros(like.shape[0], heads, 0, like.shape[-1]))
+        return cls(empty, empty)
+
+    def append(self, words: KeysValues) -> "WordCache":
+        """Append the keys and values of words."""
+        return WordCache(self.keys.append(words.keys, axis=2), self.values.append(words.values, axis=2))
+
+    def all_words(self) -> KeysValues:
+        """Return the keys and values."""
+        return KeysValues(self.keys.values, self.values.values)
+
 
 class WordAttention(MultiHeadAttention):
     """Causal self-attention over words, with a cache of :class:`Slots` that are never reordered."""
-
-    def empty_cache(self, like: Tensor, batch: int) -> WordCache:
-        """Make a cache without slots, of the type and device of ``like``."""
-        empty = like.new_zeros(batch, self.heads, 0, self.d_head)
-        return WordCache(Slots(empty), Slots(empty))
 
     def attend_words(self, x: Tensor, cache: WordCache, visible: Tensor) -> tuple[Tensor, WordCache]:
         """Attend from Q words of each image to the words that they see.
@@ -254,15 +257,5 @@ class WordAttention(MultiHeadAttention):
             (B, Q, d) and the cache with S + Q slots.
         """
         x = converted_for_products(x)
-        own_keys, own_values = self.project_keys_values(x)
-        after = WordCache(cache.keys.append(own_keys, axis=2), cache.values.append(own_values, axis=2))
-        return self.attend(x, after.keys.values, after.values.values, visible), after
-
-
-class ImageCache(NamedTuple):
-    """Keys and values of an image's tokens for one cross-attention layer."""
-
-    keys: Tensor
-    """(B, H, N, d_h)"""
-    values: Tensor
-    """(B, H, N, d_h)"""
+        after = cache.append(self.project_keys_values(x))
+        return self.attend(x, after.all_words(), visible)[0], after

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.models.attention import (
-    ImageCache,
+    KeysValues,
     MultiHeadAttention,
     TransformerConfig,
     WordAttention,
@@ -24,11 +24,7 @@ from training.models.captioner import Visual
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """Compute the sinusoidal position table of Vaswani et al. (2017), row ``p`` for position ``p``.
-
-    Returns:
-        (length, d_model) float32.
-    """
+    """Compute the sinusoidal position table of Vaswani et al. (2017), (length, d_model) float32, a row a position."""
     position = torch.arange(length, dtype=torch.float64)[:, None]
     frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))
     table = torch.zeros(length, d_model, dtype=torch.float64)
@@ -38,15 +34,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
 
 
 def rows_from(table: Tensor, position: Tensor | int, count: int) -> Tensor:
-    """Look up ``count`` consecutive rows of a position table, the first at ``position``.
-
-    Args:
-        table: (length, d).
-        position: () int64 or int.
-
-    Returns:
-        (count, d)
-    """
+    """Look up ``count`` rows of a position table (length, d), from ``position``, () int64 or int: (count, d)."""
     if isinstance(position, int):
         return table[position : position + count]
     return functional.embedding(position + torch.arange(count, device=table.device), table)
@@ -113,20 +101,24 @@ class Dropout(nn.Module):
         # Converting booleans is not vectorised; converting bytes is.
         return kept.view(torch.uint8).to(x.dtype).mul_(1 / (1 - self.probability))
 
-    def extra_repr(self) -> str:
-        return f"p={self.probability}"
-
 
 class AddNorm(nn.Module):
-    """LayerNorm(x + Dropout(f(x))), SMArT Eq. 6 (post-norm)."""
+    """LayerNorm(x + Dropout(f(x))), SMArT Eq. 6 (post-norm), or x + Dropout(f(LayerNorm(x))) (pre-norm)."""
 
-    def __init__(self, d_model: int, dropout: float) -> None:
+    def __init__(self, d_model: int, dropout: float, *, norm_first: bool = False) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
+        self.norm_first = norm_first
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """Return what f is applied to."""
+        return self.norm(x) if self.norm_first else x
 
     def forward(self, x: Tensor, update: Tensor) -> Tensor:
-        return self.norm(x + self.dropout(update))
+        """Add ``update``, f of the :meth:`inputs`."""
+        x = x + self.dropout(update)
+        return x if self.norm_first else self.norm(x)
 
 
 class FeedForward(nn.Module):
@@ -148,16 +140,24 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: TransformerConfig, memory_slots: int = 0) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(config, memory_slots)
-        self.attention_norm = AddNorm(config.d_model, config.dropout)
+        self.attention_norm = AddNorm(config.d_model, config.dropout, norm_first=config.norm_first)
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
-        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
+        self.feed_forward_norm = AddNorm(config.d_model, config.dropout, norm_first=config.norm_first)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Compute the next level, (B, N, d), from ``x`` (B, N, d); ``mask`` (B, N) is True where a token is real."""
-        inputs = converted_for_products(x)
-        keys, values = self.attention.project_keys_values(inputs)
-        x = self.attention_norm(x, self.attention.attend(inputs, keys, values, self.attention.extend_mask(mask)))
-        return self.feed_forward_norm(x, self.feed_forward(x))
+    def forward(self, x: Tensor, mask: Tensor | None, bias: Tensor | None = None) -> Tensor:
+        """Compute the next level, (B, N, d).
+
+        Args:
+            x: (B, N, d).
+            mask: (B, N) bool, True where a token is real; None when all are.
+            bias: (B, H, N, N) addend of the attention scores.
+        """
+        inputs = converted_for_products(self.attention_norm.inputs(x))
+        x = self.attention_norm(x, self._attend(inputs, self.attention.extend_mask(mask), bias))
+        return self.feed_forward_norm(x, self.feed_forward(self.feed_forward_norm.inputs(x)))
+
+    def _attend(self, x: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
+        return self.attention.attend(x, self.attention.project_keys_values(x), mask, bias)[0]
 
 
 class DecoderLayer(nn.Module):
@@ -168,19 +168,18 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.level = level
         self.self_attention = WordAttention(config)
-        self.self_norm = AddNorm(config.d_model, config.dropout)
+        self.self_norm = AddNorm(config.d_model, config.dropout, norm_first=config.norm_first)
         self.cross_attention = MultiHeadAttention(config)
-        self.cross_norm = AddNorm(config.d_model, config.dropout)
+        self.cross_norm = AddNorm(config.d_model, config.dropout, norm_first=config.norm_first)
         self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
-        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
+        self.feed_forward_norm = AddNorm(config.d_model, config.dropout, norm_first=config.norm_first)
 
-    def project_image(self, levels: Sequence[Tensor]) -> ImageCache:
+    def project_image(self, levels: Sequence[Tensor]) -> KeysValues:
         """Project the encoder levels, each (B, N, d), to the keys and values of the cross-attention."""
-        # Contiguous, because every step of the search multiplies them, and would copy them for it.
-        return ImageCache(*(x.contiguous() for x in self.cross_attention.project_keys_values(levels[self.level])))
+        return self.cross_attention.project_keys_values(levels[self.level]).contiguous()
 
     def forward(
-        self, x: Tensor, words: WordCache, visible: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
+        self, x: Tensor, words: WordCache, visible: Tensor, image: KeysValues, mask: Tensor | None, *, weights: bool
     ) -> tuple[Tensor, Tensor | None, WordCache]:
         """Decode Q words of each image.
 
@@ -194,16 +193,14 @@ class DecoderLayer(nn.Module):
         Returns:
             (B, Q, d); if asked for, the attention weights (B, H, Q, N); the cache with S + Q slots.
         """
-        attended, words = self.self_attention.attend_words(x, words, visible)
+        attended, words = self.self_attention.attend_words(self.self_norm.inputs(x), words, visible)
         x, attention = self.attend_image(self.self_norm(x, attended), image, mask, weights=weights)
         return x, attention, words
 
     def attend_image(
-        self, x: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
+        self, x: Tensor, image: KeysValues, mask: Tensor | None, *, weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Apply cross-attention and feed-forward; arguments and results as in :meth:`forward`."""
-        attended, attention = self.cross_attention.attend_maybe_with_weights(
-            x, image.keys, image.values, mask, weights=weights
-        )
+        attended, attention = self.cross_attention.attend(self.cross_norm.inputs(x), image, mask, weights=weights)
         x = self.cross_norm(x, attended)
-        return self.feed_forward_norm(x, self.feed_forward(x)), attention
+        return self.feed_forward_norm(x, self.feed_forward(self.feed_forward_norm.inputs(x))), attention

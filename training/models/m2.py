@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.configs.checks import check_not_negative, check_one_of
-from training.models.attention import ImageCache
+from training.models.attention import KeysValues
 from training.models.captioner import PADDING_ID, BufferPolicy
 from training.models.layers import DecoderLayer
 from training.models.smart import Smart, SmartConfig
@@ -62,27 +62,17 @@ class MeshedDecoderLayer(DecoderLayer):
             assert isinstance(gate, nn.Linear)
             nn.init.zeros_(gate.bias)
 
-    def project_image(self, levels: Sequence[Tensor]) -> ImageCache:
+    def project_image(self, levels: Sequence[Tensor]) -> KeysValues:
         """Project the encoder levels, each (B, N, d), to keys and values (B, L, H, N, d_h)."""
-        keys, values = self.cross_attention.project_keys_values(torch.stack([*levels], dim=1))
-        return ImageCache(keys.contiguous(), values.contiguous())
+        return self.cross_attention.project_keys_values(torch.stack([*levels], dim=1)).contiguous()
 
     def attend_image(
-        self, x: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
+        self, x: Tensor, image: KeysValues, mask: Tensor | None, *, weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Apply meshed cross-attention (Eq. 6-8) and feed-forward.
-
-        Args:
-            x: (B, Q, d).
-            image: keys and values of all levels.
-            mask: (B, 1, 1, N) bool, True where a token is real; None when all are.
-
-        Returns:
-            (B, Q, d) and, if asked for, the attention weights (B, H, Q, N), averaged over the levels.
-        """
+        """Apply meshed cross-attention (Eq. 6-8) to all levels, whose weights are averaged, and feed-forward."""
         query = x[:, None]
-        attended, attention = self.cross_attention.attend_maybe_with_weights(
-            query, image.keys, image.values, None if mask is None else mask[:, None], weights=weights
+        attended, attention = self.cross_attention.attend(
+            query, image, None if mask is None else mask[:, None], weights=weights
         )
         attended = self.cross_norm(query, attended)  # (B, L, Q, d), Eq. 7
         levels = attended.unbind(dim=1)

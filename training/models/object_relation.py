@@ -8,22 +8,16 @@ dropout.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from training.configs.checks import check_not_negative, check_shares
-from training.models.attention import (
-    ImageCache,
-    MultiHeadAttention,
-    TransformerConfig,
-    WordCache,
-    converted_for_products,
-    draw_matrices,
-)
+from training.models.attention import TransformerConfig, draw_matrices
 from training.models.captioner import Visual
-from training.models.layers import AddNorm, DecoderLayer, Dropout, FeedForward, sinusoidal_positions
+from training.models.layers import Dropout, EncoderLayer, sinusoidal_positions
 from training.models.transformer import Transformer
 
 GEOMETRY_WIDTH = 64
@@ -47,6 +41,7 @@ class ObjectRelationConfig(TransformerConfig):
     """Added to the widths and heights of boxes, which are fractions of the image; 0 gives the equation of the paper."""
     legacy_extra_skip: bool = False
     """Whether the encoder's attention adds its input before its output projection, as some published models do."""
+    norm_first: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,58 +73,27 @@ _SMALLEST = 1e-3
 """Smallest displacement, in sizes of the box, and smallest size, in fractions of the image."""
 
 
-class RelationEncoderLayer(nn.Module):
-    """Pre-norm self-attention whose scores have the log of a geometric weight added (Eq. 6 and 8), feed-forward."""
+class RelationEncoderLayer(EncoderLayer):
+    """Self-attention whose scores have the log of a geometric weight added (Eq. 6 and 8), feed-forward."""
 
     def __init__(self, config: ObjectRelationConfig) -> None:
-        super().__init__()
-        self.attention = MultiHeadAttention(config)
-        self.attention_norm = AddNorm(config.d_model, config.dropout)
-        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.dropout)
-        self.feed_forward_norm = AddNorm(config.d_model, config.dropout)
+        super().__init__(config)
         self.geometry = nn.Linear(GEOMETRY_WIDTH, config.heads)
         self._extra_skip = config.legacy_extra_skip
 
-    def forward(self, x: Tensor, mask: Tensor | None, geometry: Tensor) -> Tensor:
-        """Compute the next level, (B, N, d).
-
-        Args:
-            x: (B, N, d).
-            mask: (B, N) bool, True where a token is real; None when all are.
-            geometry: (B, N, N, 64), from :func:`embed_geometry`.
-        """
-        inputs = converted_for_products(self.attention_norm.norm(x))
+    def scores_of(self, geometry: Tensor) -> Tensor:
+        """Compute the addend of the attention scores (B, H, N, N) of a geometry (B, N, N, 64)."""
         with torch.autocast(geometry.device.type, enabled=False):  # in bf16 a weight near 0 falls on the other side
             weights = torch.relu(self.geometry(geometry)).permute(0, 3, 1, 2)
-        bias = weights.float().clamp(min=1e-6).log()
-        keys, values = self.attention.project_keys_values(inputs)
-        attended = self.attention.attend(inputs, keys, values, self.attention.extend_mask(mask), bias)
+        return weights.float().clamp(min=1e-6).log()
+
+    def _attend(self, x: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
+        attended = super()._attend(x, mask, bias)
         if self._extra_skip:
             assert isinstance(self.attention.output, nn.Linear)
             # W (a + x) + b = (W a + b) + W x
-            attended = attended + functional.linear(inputs, self.attention.output.weight)
-        x = x + self.attention_norm.dropout(attended)
-        return x + self.feed_forward_norm.dropout(self.feed_forward(self.feed_forward_norm.norm(x)))
-
-
-class PreNormDecoderLayer(DecoderLayer):
-    """A decoder layer that normalises the input of every part."""
-
-    def forward(
-        self, x: Tensor, words: WordCache, visible: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
-    ) -> tuple[Tensor, Tensor | None, WordCache]:
-        attended, words = self.self_attention.attend_words(self.self_norm.norm(x), words, visible)
-        x, attention = self.attend_image(x + self.self_norm.dropout(attended), image, mask, weights=weights)
-        return x, attention, words
-
-    def attend_image(
-        self, x: Tensor, image: ImageCache, mask: Tensor | None, *, weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        attended, attention = self.cross_attention.attend_maybe_with_weights(
-            self.cross_norm.norm(x), image.keys, image.values, mask, weights=weights
-        )
-        x = x + self.cross_norm.dropout(attended)
-        return x + self.feed_forward_norm.dropout(self.feed_forward(self.feed_forward_norm.norm(x))), attention
+            attended = attended + functional.linear(x, self.attention.output.weight)
+        return attended
 
 
 class ObjectRelation(Transformer):
@@ -169,9 +133,6 @@ class ObjectRelation(Transformer):
     def _new_encoder_layer(self) -> RelationEncoderLayer:
         return RelationEncoderLayer(self.config)
 
-    def _new_decoder_layer(self, index: int) -> PreNormDecoderLayer:
-        return PreNormDecoderLayer(self.config)
-
     def encode_levels(self, visual: Visual) -> list[Tensor]:
         """Compute every encoder level, the last one normalised: encoder_layers x (B, N, d)."""
         assert visual.boxes_xyxy is not None
@@ -179,7 +140,8 @@ class ObjectRelation(Transformer):
         x = self.token_dropout(torch.relu(self.token_projection(visual.tokens)))
         levels = []
         for layer in self.encoder:
-            x = layer(x, visual.mask, geometry)
+            assert isinstance(layer, RelationEncoderLayer)
+            x = layer(x, visual.mask, layer.scores_of(geometry))
             levels.append(x)
         return [*levels[:-1], self.encoder_norm(x)]
 

@@ -118,10 +118,10 @@ class PrototypeAttention(WordAttention):
         The cache has the words alone. Prototypes are the same for all images, so that products with them need no copy.
         """
         x = converted_for_products(x)
-        own_keys, own_values = self.project_keys_values(x)
-        after = WordCache(cache.keys.append(own_keys, axis=2), cache.values.append(own_values, axis=2))
-        weights, count = self._attention(x, after.keys.values, visible).to(own_values.dtype), self._config.prototypes
-        of_prototypes = _by_head(weights[..., :count], self.prototype_values.to(own_values.dtype))
+        own = self.project_keys_values(x)
+        after, dtype = cache.append(own), own.values.dtype
+        weights, count = self._attention(x, after.keys.values, visible).to(dtype), self._config.prototypes
+        of_prototypes = _by_head(weights[..., :count], self.prototype_values.to(dtype))
         mixed = of_prototypes + weights[..., count:] @ after.values.values
         return self._merge_heads(mixed, x), after
 
@@ -145,7 +145,7 @@ class PrototypeAttention(WordAttention):
         """Compute the attention weights (B, H, Q, m + K), prototypes first, from words (B, Q, d) to prototypes and to
         keys of words (B, H, K, d_h).
         """
-        queries = self.split_heads(self.query(x)) * self.d_head**-0.5
+        queries = self.scaled_queries(x)
         of_prototypes = _by_head(queries, self.prototype_keys.to(queries.dtype).transpose(1, 2))
         of_words = queries @ keys.transpose(-2, -1)
         if self._config.segment_embeddings:

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
-from training.models.attention import MASKED_SCORE, HeadProjections, ImageCache, WordCache, converted_for_products
+from training.models.attention import MASKED_SCORE, HeadProjections, KeysValues, WordCache, converted_for_products
 from training.models.captioner import (
     Captioner,
     CaptionerConfig,
@@ -131,11 +131,11 @@ class TextDecoderConfig(CaptionerConfig):
 class DecoderContext(NamedTuple):
     """Everything that decoding needs of B images; lists have one entry a layer, or none."""
 
-    image: list[ImageCache]
+    image: list[KeysValues]
     """Keys and values of the cross-attention; none where the image is a prefix."""
     image_mask: Tensor | None
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
-    prefix: list[ImageCache]
+    prefix: list[KeysValues]
     """Keys and values that every word's self-attention sees, (B, H_k, n, d_h): of the words before the image, of the
     prompt before its last word, and of the image where it is a prefix."""
     prefix_mask: Tensor | None
@@ -153,12 +153,12 @@ class TextAttention(HeadProjections):
         self.sharing = config.heads // (shared or config.heads)
         """Heads of queries to a head of keys."""
 
-    def project_keys_values(self, x: Tensor, rotation: Tensor | None = None) -> ImageCache:
+    def project_keys_values(self, x: Tensor, rotation: Tensor | None = None) -> KeysValues:
         """Project ``x`` (B, n, source_width) to keys, which are rotated, and values (B, H_k, n, d_h)."""
-        return ImageCache(rotated(self.split_heads(self.key(x)), rotation), self.split_heads(self.value(x)))
+        return KeysValues(rotated(self.split_heads(self.key(x)), rotation), self.split_heads(self.value(x)))
 
     def forward(
-        self, x: Tensor, *sources: tuple[ImageCache, Tensor | None], rotation: Tensor | None = None
+        self, x: Tensor, *sources: tuple[KeysValues, Tensor | None], rotation: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Attend from ``x`` (B, Q, d).
 
@@ -195,12 +195,7 @@ class TextAttention(HeadProjections):
 
 
 def rotary(positions: Tensor, width: int, base: float) -> Tensor:
-    """Compute what rotates heads of a ``width`` (Su et al., 2021), as Llama pairs their values.
-
-    Args:
-        positions: (..., n) int64.
-        width: d_h.
-        base: of the frequencies.
+    """Compute what rotates heads of a ``width`` (Su et al., 2021) at positions (..., n) int64, as Llama pairs values.
 
     Returns:
         (2, ..., 1, n, d_h): the cosines, and the sines with the sign that :func:`rotated` needs.
@@ -265,11 +260,8 @@ class TextLayer(nn.Module):
         """
         inputs = converted_for_products(self._before(self.self_norm, x))
         own = self.self_attention.project_keys_values(inputs, rotation)
-        if words is None:
-            after = WordCache(Slots(own.keys), Slots(own.values))
-        else:
-            after = WordCache(words.keys.append(own.keys, axis=2), words.values.append(own.values, axis=2))
-        sources = [(ImageCache(after.keys.values, after.values.values), visible)]
+        after = WordCache(Slots(own.keys), Slots(own.values)) if words is None else words.append(own)
+        sources = [(after.all_words(), visible)]
         if encoded.prefix:
             sources.insert(0, (encoded.prefix[layer], encoded.prefix_mask))
         update, weights = self.self_attention(inputs, *sources, rotation=rotation)
@@ -352,9 +344,8 @@ class TextDecoder(Captioner):
         mask = None if visual.mask is None else visual.mask[:, None, None]
         if self.config.image == "prefix":
             return self._with_prefix(DecoderContext([], None, [], None), tokens, mask)
-        # Contiguous, because every step of the search multiplies them, and would copy them for it.
         image = [
-            ImageCache(*(x.contiguous() for x in layer.cross_attention.project_keys_values(tokens)))
+            layer.cross_attention.project_keys_values(tokens).contiguous()
             for layer in self.layers
             if isinstance(layer, TextLayer)
         ]
@@ -392,14 +383,13 @@ class TextDecoder(Captioner):
         prefix = []
         for number, layer in enumerate(self.layers):
             x, _, cache = layer(x, None, visible, encoded, number, rotation)
-            prefix.append(ImageCache(cache.keys.values.contiguous(), cache.values.values.contiguous()))
+            prefix.append(cache.all_words().contiguous())
         return encoded._replace(prefix=prefix, prefix_mask=mask)
 
     def initial_state(self, encoded: DecoderContext, sequences: int) -> list[WordCache]:
-        like = (encoded.prefix or encoded.image)[0].keys
+        keys = (encoded.prefix or encoded.image)[0].keys
         heads = self.config.key_value_heads or self.config.heads
-        empty = like.new_zeros(like.shape[0], heads, 0, like.shape[3])
-        return [WordCache(Slots(empty), Slots(empty)) for _ in self.layers]
+        return [WordCache.empty(keys, heads) for _ in self.layers]
 
     def decode(
         self,
@@ -460,8 +450,6 @@ class TextDecoder(Captioner):
             positions: (..., Q) int64, of the words.
             visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
             state: S slots.
-            encoded: the images.
-            attention: whether to return attention weights.
 
         Returns:
             The logits (B, Q, V); the attention on the tokens (B, Q, N), or None; the state with S + Q slots.

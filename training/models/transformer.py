@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.models.attention import ImageCache, TransformerConfig, WordCache, converted_for_products, draw_matrices
+from training.models.attention import KeysValues, TransformerConfig, WordCache, converted_for_products, draw_matrices
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
@@ -30,7 +30,7 @@ from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_fro
 class EncodedImage(NamedTuple):
     """Everything that decoding needs of B images."""
 
-    caches: list[ImageCache]
+    caches: list[KeysValues]
     """One per decoder layer."""
     mask: Tensor | None
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
@@ -100,8 +100,7 @@ class Transformer(Captioner):
         return self._empty_caches(encoded)
 
     def _empty_caches(self, encoded: EncodedImage) -> list[WordCache]:
-        like = encoded.caches[0].keys
-        return [layer.self_attention.empty_cache(like, like.shape[0]) for layer in self.decoder_layers()]
+        return [WordCache.empty(encoded.caches[0].keys, self.config.heads) for _ in self.decoder]
 
     def decode(
         self,

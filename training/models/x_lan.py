@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.models.attention import ImageCache
 from training.models.captioner import PADDING_ID, Captioner, Rows, Step, Visual
 from training.models.layers import Dropout, mean_of_real
 from training.models.x_linear import EncodedRegions, RegionUpdate, XLinearAttention, XLinearConfig
@@ -72,7 +71,7 @@ class XLan(Captioner):
         query = mean_of_real(regions, visual.mask)
         queries = [query]
         for block, update in zip(_blocks(self.encoder), self.region_updates, strict=True):
-            attended, _ = block.attend(query, *block.project_keys_values(regions), mask)  # Eq. 7
+            attended, _ = block.attend(query, block.project_keys_values(regions), mask)  # Eq. 7
             query = self.dropout(attended)
             regions = update(query, regions)  # Eq. 8
             queries.append(query)
@@ -80,10 +79,7 @@ class XLan(Captioner):
 
     def encode(self, visual: Visual) -> EncodedRegions:
         whole, regions = self.encode_regions(visual)
-        # Contiguous, because every word multiplies them.
-        caches = [
-            ImageCache(*(x.contiguous() for x in block.project_keys_values(regions))) for block in _blocks(self.decoder)
-        ]
+        caches = [block.project_keys_values(regions).contiguous() for block in _blocks(self.decoder)]
         return EncodedRegions(whole, caches, None if visual.mask is None else visual.mask[:, None, None])
 
     def initial_state(self, encoded: EncodedRegions, sequences: int) -> XLanState:
@@ -120,7 +116,7 @@ class XLan(Captioner):
         """Attend from the LSTM's output (B, G, D) to the regions: (B, G, D) and weights (B, G, N); Sec. 3.3.3."""
         query, queries = hidden, [hidden]
         for block, cache in zip(_blocks(self.decoder), encoded.caches, strict=True):
-            attended, weights = block.attend(query, *cache, encoded.mask)
+            attended, weights = block.attend(query, cache, encoded.mask)
             query = self.dropout(attended)
             queries.append(query)
         attended = self.attended_norm(self.attended_projection(torch.cat(queries, dim=-1)))

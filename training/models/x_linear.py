@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.configs.checks import check_at_least_1, check_one_of, check_positive, check_shares
-from training.models.attention import MASKED_SCORE, ImageCache, converted_for_products
+from training.models.attention import MASKED_SCORE, KeysValues, converted_for_products
 from training.models.captioner import CaptionerConfig
 from training.models.layers import Dropout
 
@@ -70,7 +70,7 @@ class EncodedRegions(NamedTuple):
 
     whole: Tensor
     """(B, 1, D): the global vector of Eq. 10, or the factor of X-Transformer's first global vectors."""
-    caches: list[ImageCache]
+    caches: list[KeysValues]
     """Keys and values, (B, H, N, D_h) each, for each block or layer of the decoder."""
     mask: Tensor | None
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
@@ -110,23 +110,19 @@ class XLinearAttention(nn.Module):
         self.spatial = nn.Linear(config.attention_units, 1)
         self.channel = nn.Linear(config.attention_units, d_head)
 
-    def project_keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Embed what is attended to, (B, K, D), as keys and values: two tensors (B, H, K, D_h)."""
+    def project_keys_values(self, x: Tensor) -> KeysValues:
+        """Embed what is attended to, (B, K, D), as keys and values (B, H, K, D_h)."""
         x = converted_for_products(x)
-        return self.key(x), self.value(x)
+        return KeysValues(self.key(x), self.value(x))
 
-    def attend(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Attend from queries to embedded keys and values.
-
-        Args:
-            x: (B, Q, D).
-            keys, values: (B, H, K, D_h), from :meth:`project_keys_values`.
-            mask: bool, broadcastable to (B, H, Q, K), True where a key may be attended to; None: all.
+    def attend(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Attend from ``x`` (B, Q, D) to K keys and values.
+        ``mask``: bool, broadcastable to (B, H, Q, K), True where a key may be attended to; None: all.
 
         Returns:
             (B, Q, D) and the spatial attention weights (B, H, Q, K), float32 or wider.
         """
-        x = converted_for_products(x)
+        x, (keys, values) = converted_for_products(x), source
         products = self.query(x)[..., None, :] * keys[:, :, None]  # Eq. 2, (B, H, Q, K, D_h)
         hidden = self.dropout(torch.relu(self.hidden(products)))  # Eq. 3, (B, H, Q, K, D_c)
         scores = self.spatial(hidden)[..., 0]

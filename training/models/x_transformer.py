@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.configs.checks import check_at_least_1, check_shares
-from training.models.attention import ImageCache, WordCache
+from training.models.attention import KeysValues, WordCache
 from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
@@ -76,7 +76,7 @@ class XEncoderLayer(nn.Module):
 
     def forward(self, query: Tensor, regions: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Compute the next global vector (B, 1, d) and regions (B, N, d)."""
-        attended, _ = self.attention.attend(query, *self.attention.project_keys_values(regions), mask)
+        attended, _ = self.attention.attend(query, self.attention.project_keys_values(regions), mask)
         query = self.dropout(attended)
         regions = self.update(query, regions)
         return query, self.feed_forward_norm(regions, self.feed_forward(regions))
@@ -108,7 +108,7 @@ class XDecoderLayer(nn.Module):
         words: Tensor,
         visible: Tensor,
         cache: WordCache,
-        image: ImageCache,
+        image: KeysValues,
         mask: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor, WordCache]:
         """
@@ -122,11 +122,10 @@ class XDecoderLayer(nn.Module):
         Returns:
             Global vectors and words, both (B, Q, d), the attention weights (B, H, Q, N), the cache with S + Q slots.
         """
-        keys, values = self.self_attention.project_keys_values(words)
-        cache = WordCache(cache.keys.append(keys, axis=2), cache.values.append(values, axis=2))
-        attended, _ = self.self_attention.attend(query, cache.keys.values, cache.values.values, visible)
+        cache = cache.append(self.self_attention.project_keys_values(words))
+        attended, _ = self.self_attention.attend(query, cache.all_words(), visible)
         joined = words + self.dropout(attended)
-        attended, weights = self.cross_attention.attend(self.cross_norm(joined), image.keys, image.values, mask)
+        attended, weights = self.cross_attention.attend(self.cross_norm(joined), image, mask)
         query = self.norm(joined, attended)
         if self.last:
             return query, words, weights, cache
@@ -202,20 +201,14 @@ class XTransformer(Captioner):
         whole, regions = self.encode_regions(visual)
         return EncodedRegions(
             self.whole_factor(whole),
-            [
-                # Contiguous, because every word multiplies them.
-                ImageCache(*(x.contiguous() for x in layer.cross_attention.project_keys_values(regions)))
-                for layer in self.decoder_layers()
-            ],
+            [layer.cross_attention.project_keys_values(regions).contiguous() for layer in self.decoder_layers()],
             None if visual.mask is None else visual.mask[:, None, None],
         )
 
     def initial_state(self, encoded: EncodedRegions, sequences: int) -> XTransformerState:
-        like = encoded.caches[0].keys
-        batch, heads, _, d_head = like.shape
-        empty = like.new_zeros(batch, heads, 0, d_head)
-        words = Slots(encoded.whole.new_zeros(batch, 0, self.config.d_model))
-        return XTransformerState(words, [WordCache(Slots(empty), Slots(empty)) for _ in self.decoder])
+        words = Slots(encoded.whole.new_zeros(encoded.whole.shape[0], 0, self.config.d_model))
+        keys = encoded.caches[0].keys
+        return XTransformerState(words, [WordCache.empty(keys, self.config.heads) for _ in self.decoder])
 
     def decode(
         self,

@@ -8,6 +8,7 @@ import torch
 
 from tests.tiny_model import padded_logits, tiny_captions, tiny_visual
 from training.data.prefix_trees import prefix_trees
+from training.models.attention import WordCache
 from training.models.captioner import HookContext
 from training.models.pma_net import PmaNet, PmaNetConfig, PrototypeAttention
 
@@ -113,7 +114,7 @@ def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner):
     memory = captioner.memories()[0].eval()
     x, visible = torch.randn(1, 4, 16), torch.ones(4, 4, dtype=torch.bool).tril()
     with torch.inference_mode():
-        found, cache = memory.attend_words(x, memory.empty_cache(x, 1), visible[None, None])
+        found, cache = memory.attend_words(x, WordCache.empty(torch.zeros(1, 8), 2), visible[None, None])
         share = memory.memory_share(x, visible[None, None])
     queries = memory.query(x)[0].view(4, 2, 8)
     keys, values = memory.key(x)[0].view(4, 2, 8), memory.value(x)[0].view(4, 2, 8)
