@@ -4,7 +4,8 @@ The published normalisation divides by the unbiased standard deviation, torch's 
 goes into the factors of the normalisation. The published positions begin at 0.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from export.import_checkpoint.published import (
     affine,
     count_layers,
     shape_of,
+    sized,
 )
 from export.import_checkpoint.zero_ids import embedding_from_zero, logits_from_zero, vocabulary_from_zero
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -42,20 +44,18 @@ def read_object_relation(state: Mapping[str, Tensor], words: Sequence[str], choi
     heads = count_layers(state, "model.encoder.layers.0.self_attn.WGs")
     if choices.heads not in (None, heads):
         raise ImportCheckpointError(f"the encoder has geometric weights of {heads} heads, not of --heads")
-    try:
-        config = ObjectRelationConfig(
-            vocabulary_size=len(vocabulary),
-            token_width=shape_of(state, "att_embed.0.weight", 2)[1],
-            d_model=shape_of(state, _EMBEDDING, 2)[1],
-            heads=heads,
-            d_ff=shape_of(state, "model.encoder.layers.0.feed_forward.w_1.weight", 2)[0],
-            encoder_layers=count_layers(state, "model.encoder.layers"),
-            decoder_layers=count_layers(state, "model.decoder.layers"),
-            max_length=min(_MAX_LENGTH, shape_of(state, "model.tgt_embed.1.pe", 3)[1]),
-            legacy_extra_skip=choices.legacy_extra_skip,
-        )
-    except ValueError as error:
-        raise ImportCheckpointError(f"the sizes of the tensors do not fit each other: {error}") from None
+    config = sized(
+        ObjectRelationConfig,
+        vocabulary_size=len(vocabulary),
+        token_width=shape_of(state, "att_embed.0.weight", 2)[1],
+        d_model=shape_of(state, _EMBEDDING, 2)[1],
+        heads=heads,
+        d_ff=shape_of(state, "model.encoder.layers.0.feed_forward.w_1.weight", 2)[0],
+        encoder_layers=count_layers(state, "model.encoder.layers"),
+        decoder_layers=count_layers(state, "model.decoder.layers"),
+        max_length=min(_MAX_LENGTH, shape_of(state, "model.tgt_embed.1.pe", 3)[1]),
+        legacy_extra_skip=choices.legacy_extra_skip,
+    )
     return PublishedModel(
         family="object_relation",
         config=config,
@@ -76,7 +76,7 @@ def _sources(config: ObjectRelationConfig, order: Tensor) -> _Sources:
         for head in range(config.heads):
             for leaf, shape in (("weight", (GEOMETRY_WIDTH,)), ("bias", ())):
                 name = f"{theirs}.self_attn.WGs.{head}.{leaf}"
-                yield Source(f"{ours}.geometry.{leaf}", name, _reshaped(shape), row=head)
+                yield Source(f"{ours}.geometry.{leaf}", name, partial(torch.reshape, shape=shape), row=head)
         yield from _feed_forward(theirs, ours)
         yield from _norm(f"{theirs}.sublayer.0.norm", f"{ours}.attention_norm.norm")
         yield from _norm(f"{theirs}.sublayer.1.norm", f"{ours}.feed_forward_norm.norm")
@@ -116,7 +116,3 @@ def _norm(theirs: str, ours: str) -> _Sources:
 
     yield Source(f"{ours}.weight", f"{theirs}.a_2", of_biased_deviation)
     yield Source(f"{ours}.bias", f"{theirs}.b_2")
-
-
-def _reshaped(shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    return lambda value: value.reshape(shape)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from training.data.json_files import read_json
 from training.models import FAMILIES
 from training.models.captioner import Captioner, CaptionerConfig
+
+Config = TypeVar("Config", bound=CaptionerConfig)
 
 
 class ImportCheckpointError(Exception):
@@ -76,12 +78,7 @@ class PublishedFormat(Protocol):
     """A published format."""
 
     def __call__(self, state: Mapping[str, Tensor], words: Sequence[str], choices: ImportChoices) -> PublishedModel:
-        """Read the sizes of a model off its tensors.
-
-        Args:
-            state: tensors by their published names.
-            words: of the published vocabulary, by the published id.
-            choices: of the user.
+        """Read the sizes of a model off its tensors, by their published names, and ``words``, by their published ids.
 
         Raises:
             ImportCheckpointError: a tensor that the sizes are read off is missing or has another number of axes, or
@@ -232,6 +229,31 @@ def affine(theirs: str, ours: str) -> Iterator[Source]:
         yield Source(f"{ours}.{leaf}", f"{theirs}.{leaf}")
 
 
+def sized(config: Callable[..., Config], **sizes: int) -> Config:
+    """Make a configuration of sizes that were read off tensors.
+
+    Raises:
+        ImportCheckpointError: they do not fit each other.
+    """
+    try:
+        return config(**sizes)
+    except ValueError as error:
+        raise ImportCheckpointError(f"the sizes of the tensors do not fit each other: {error}") from None
+
+
+def experiment_of(name: str, family: str, config: CaptionerConfig, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a captioner as the result of an experiment, which evaluation, training and export read."""
+    sizes = asdict(config)
+    del sizes["vocabulary_size"], sizes["token_width"]
+    return {
+        "name": name,
+        "family": family,
+        "model": sizes,
+        "data": {**data},
+        "phases": [{"name": "published", "epochs": 1, "learning_rate": 0.0}],
+    }
+
+
 def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
     """Build the captioner and load the published values.
 
@@ -246,14 +268,7 @@ def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
 def load_published(
     captioner: Captioner, sources: Iterable[Source], state: Mapping[str, Tensor], kind: str, ignored: Collection[str]
 ) -> None:
-    """Load the published values.
-
-    Args:
-        captioner: whose values they become; on the meta device, it takes the tensors themselves.
-        sources: of all its values.
-        state: tensors by their published names, in any float type.
-        kind: of the model, for messages.
-        ignored: published names without a value that matters.
+    """Load all values of a captioner from tensors of any float type, which one on the meta device takes themselves.
 
     Raises:
         ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.

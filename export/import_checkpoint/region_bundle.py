@@ -9,7 +9,7 @@ import onnx
 
 from export.bundle import check_destination, described_files, exporting_commit
 from export.captioner_graph import loop_form
-from export.import_checkpoint.published import ImportCheckpointError, PublishedModel
+from export.import_checkpoint.published import ImportCheckpointError, PublishedModel, experiment_of
 from export.trace import trace_captioner
 from smart_caption_ros import __version__
 from smart_caption_ros.captioning.bundle import (
@@ -41,20 +41,14 @@ def write_region_bundle(
     max_words: int,
     replace: bool,
 ) -> int:
-    """Write the captioner's graph, checkpoint and vocabulary.
+    """Write the captioner's graph, checkpoint and vocabulary to a folder, whole or not at all.
 
     The search of the graph is the published one: it may choose every word that ``model`` does not forbid, and ends
     after ``max_words``, so that all beams are finished.
 
     Args:
-        folder: where the bundle is written, whole or not at all.
-        model: what was imported.
-        captioner: with its weights.
-        name: of the bundle.
         origin: what the weights came from, for the manifest.
         features: path of the region features, for the checkpoint.
-        beam_size, max_words: of the search.
-        replace: whether an existing bundle is replaced.
 
     Returns:
         Size of the bundle, bytes.
@@ -101,19 +95,13 @@ def write_region_bundle(
 
 def _record(model: PublishedModel, name: str, features: str, beam_size: int, max_words: int) -> dict[str, Any]:
     """Describe the checkpoint as the result of an experiment, which `training.evaluate` reads."""
-    configuration = asdict(model.config)
-    for key in ("vocabulary_size", "token_width"):
-        del configuration[key]
     return {
         "name": name,
         "features": {"kind": "hdf5"},
         "experiment": {
             "name": name,
             "features": {"hdf5": features, "width": model.config.token_width},
-            "family": model.family,
-            "model": configuration,
-            "data": {**model.data, "max_words": max_words},
-            "phases": [{"name": "published", "epochs": 1, "learning_rate": 0.0}],
+            **experiment_of(name, model.family, model.config, {**model.data, "max_words": max_words}),
             "evaluation": {"beam_size": beam_size},
         },
     }

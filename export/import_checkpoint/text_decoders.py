@@ -2,8 +2,8 @@
 
 ``read_text_decoder(config, state, order, prompt)`` takes the content of config.json and the tensors of a model that
 transformers saved, of an architecture in :data:`ARCHITECTURES`, and returns a :class:`TextDecoder`: the family, the
-captioner with the published weights, the prefix of the vision model's tensors, and the words that the search must not
-choose. ``special_ids(config)`` says with which words captions begin and end.
+captioner with the published weights, and the words that the search must not choose. ``special_ids(config)`` says with
+which words captions begin and end.
 
 A published decoder is a table: names of its tensors by ours (:class:`Names`), and values of our config. Both word
 tables are compared: a projection that equals the embeddings, or is left out as a copy of them, is tied.
@@ -37,8 +37,6 @@ class TextDecoder(NamedTuple):
     family: str
     """A key of :data:`training.models.FAMILIES`."""
     captioner: Captioner
-    vision_prefix: str | tuple[str, ...]
-    """Beginning of the names of the vision model's tensors, or several."""
     forbidden: tuple[int, ...]
     """Our ids of special words that repeat another word, and whose probability would count twice."""
 
@@ -85,6 +83,7 @@ class Architecture(NamedTuple):
     family: str
     """A key of :data:`training.models.FAMILIES`."""
     vision_prefix: str | tuple[str, ...]
+    """Beginning of the names of the vision model's tensors, or several."""
     text_config: Callable[[Any], Any]
     """Returns the configuration of the decoder, whose ``model_type`` is a key of :data:`NAMES`."""
     options: Callable[[Any], Mapping[str, Any]] = lambda full: {}
@@ -320,7 +319,7 @@ def read_text_decoder(
     padding, begin, end, unknown = rows[:4].tolist()
     repeats = (padding == end, begin in (padding, end), False, unknown in (padding, begin, end))
     forbidden = tuple(place for place, repeated in enumerate(repeats) if repeated)
-    return TextDecoder(architecture.family, captioner, architecture.vision_prefix, forbidden)
+    return TextDecoder(architecture.family, captioner, forbidden)
 
 
 def _source(ours: str, names: Names) -> Source:
@@ -344,11 +343,7 @@ def _first(config: Any, keys: Sequence[str]) -> Any:
 
 
 def special_ids(config: Mapping[str, Any], generation: Mapping[str, Any] = MappingProxyType({})) -> SpecialIds:
-    """Return the words that frame a caption.
-
-    Args:
-        config: content of config.json.
-        generation: that of generation_config.json, which has precedence.
+    """Return the words that frame a caption, by config.json and generation_config.json, which has precedence.
 
     Raises:
         ImportCheckpointError: the architecture is unknown, or the files do not say one word for each.

@@ -7,9 +7,11 @@ older models. Nothing on the robot runs a tokeniser.
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from export.import_checkpoint.model_folder import read_settings
 from export.import_checkpoint.published import ImportCheckpointError
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary, byte_name
 from training.data.json_files import read_json
@@ -58,9 +60,8 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
         ImportCheckpointError: there is none, or one of another kind.
         DataError: a file is not JSON.
     """
-    settings = _read_optional(folder / "tokenizer_config.json")
-    added = dict(_read_optional(folder / "added_tokens.json"))
-    named = {**_read_optional(folder / "special_tokens_map.json"), **settings}
+    settings, added = (read_settings(folder, name) for name in ("tokenizer_config.json", "added_tokens.json"))
+    named = {**read_settings(folder, "special_tokens_map.json"), **settings}
     special = {_content(named[key]) for key in named if key.endswith("_token") and named[key]}
     special |= {_content(token) for token in named.get("additional_special_tokens") or ()}
     decoder = dict(settings.get("added_tokens_decoder") or {})
@@ -102,12 +103,7 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
 
 
 def published_words(files: TokenizerFiles, rows: int, padding: int, begin: int, end: int) -> PublishedWords:
-    """Make the table of pieces of a model.
-
-    Args:
-        files: the tokeniser.
-        rows: words of the model's table.
-        padding, begin, end: published ids of the pieces that frame a caption.
+    """Make the table of pieces of a model with so many ``rows``, from the published ids that frame a caption.
 
     Raises:
         ImportCheckpointError: the tokeniser is of another model.
@@ -159,7 +155,7 @@ class _Piece:
             text = piece.removeprefix(files.continuation) if continues else piece
             attached = not continues and files.cleaned_up[0] and text.startswith(_CLEANED_UP)
             return cls(text if text.split() == [text] else byte_name(text.encode()), continues, attached)
-        content = b"".join(_BYTES.get(character, character.encode()) for character in piece)
+        content = b"".join(_bytes().get(character, character.encode()) for character in piece)
         begins = content.startswith(b" ")
         content = content.removeprefix(b" ")
         try:
@@ -172,16 +168,12 @@ class _Piece:
         return cls(text, continues=not begins and not is_word, attached=is_word)
 
 
-def _characters_of_bytes() -> dict[str, bytes]:
-    """Return the byte of each character of byte-level pieces (GPT-2's ``bytes_to_unicode``)."""
-    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = (byte for byte in range(256) if byte not in printable)
-    return {chr(byte): bytes([byte]) for byte in sorted(printable)} | {
-        chr(256 + number): bytes([byte]) for number, byte in enumerate(others)
-    }
+@cache
+def _bytes() -> dict[str, bytes]:
+    """Return the byte of each character of byte-level pieces."""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode  # imported here: it takes a while
 
-
-_BYTES = _characters_of_bytes()
+    return {character: bytes([byte]) for byte, character in bytes_to_unicode().items()}
 
 
 def _unused_prefix(prefix: str, texts: Iterable[str]) -> str:
@@ -194,8 +186,3 @@ def _unused_prefix(prefix: str, texts: Iterable[str]) -> str:
 
 def _content(token: Any) -> str:
     return str(token["content"] if isinstance(token, Mapping) else token)
-
-
-def _read_optional(path: Path) -> dict[str, Any]:
-    found = read_json(path) if path.is_file() else {}
-    return found if isinstance(found, dict) else {}

@@ -22,8 +22,9 @@ from export.import_checkpoint.model_folder import (
     read_settings,
     read_weights,
 )
-from export.import_checkpoint.published import ImportCheckpointError
+from export.import_checkpoint.published import ImportCheckpointError, experiment_of
 from export.import_checkpoint.text_decoders import (
+    TextDecoder,
     architecture_of,
     read_text_decoder,
     special_ids,
@@ -109,10 +110,8 @@ def read_transformers_model(
     """Read a model of a format in :data:`PUBLISHED`.
 
     Args:
-        format_name: key of :data:`PUBLISHED`.
         source: folder, or id in the local cache of the Hugging Face hub.
         name: of the model; None: the last part of ``source``.
-        choices: of the user.
 
     Raises:
         ImportCheckpointError: files are missing or malformed, or the model is of another kind.
@@ -146,9 +145,8 @@ def read_transformers_model(
         raise ImportCheckpointError(str(error)) from None
     before = len(before_image) + max(len(prompt), 1) + (backbone.spec.tokens if before_image else 0)
     search = _search(published, generation, before, made.captioner, made.forbidden, tuple(forced), choices.beam_size)
-    trained = TrainedCaptioner(
-        made.family, made.captioner, backbone, words.vocabulary, _record(name or Path(source).name, made), search
-    )
+    record = _record(name or Path(source).name, made)
+    trained = TrainedCaptioner(made.family, made.captioner, backbone, words.vocabulary, record, search)
     trained.change_search(
         max_words=choices.max_words, end_words=_sentence_ends(words.vocabulary) if choices.first_sentence else None
     )
@@ -323,11 +321,7 @@ def _sentence_ends(vocabulary: Vocabulary) -> tuple[int, ...]:
     return tuple(index for index in range(len(SPECIAL), len(vocabulary)) if vocabulary.decode([index]) in marks)
 
 
-def _record(name: str, made: Any) -> dict[str, Any]:
-    """Describe the captioner as the result of an experiment, which evaluation, training and export read."""
-    model = asdict(made.captioner.config)
-    for key in ("vocabulary_size", "token_width"):
-        del model[key]
+def _record(name: str, made: TextDecoder) -> dict[str, Any]:
     terms = {
         "name": f"the photographs and captions of {name}, see its model card",
         "terms": "the licence of its weights",
@@ -335,11 +329,10 @@ def _record(name: str, made: Any) -> dict[str, Any]:
     return {
         "name": name,
         "backbone_trained_on": [terms],
-        "experiment": {
-            "name": name,
-            "family": made.family,
-            "model": model,
-            "data": {"dataset": "coco", "options": {"karpathy": "dataset_coco.json"}},
-            "phases": [{"name": "published", "epochs": 1, "learning_rate": 0.0}],
-        },
+        "experiment": experiment_of(
+            name,
+            made.family,
+            made.captioner.config,
+            {"dataset": "coco", "options": {"karpathy": "dataset_coco.json"}},
+        ),
     }

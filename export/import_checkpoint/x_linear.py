@@ -1,7 +1,6 @@
 """Checkpoints of the published X-LAN and X-Transformer (JDAI-CV/image-captioning)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor
 
@@ -13,6 +12,7 @@ from export.import_checkpoint.published import (
     affine,
     count_layers,
     shape_of,
+    sized,
 )
 from export.import_checkpoint.zero_ids import embedding_from_zero, logits_from_zero, vocabulary_from_zero
 from smart_caption_ros.captioning.vocabulary import Vocabulary
@@ -32,7 +32,6 @@ _BLOCK = {
     "attn_net.attention_last2": "channel",
 }
 
-Config = TypeVar("Config", bound=CaptionerConfig)
 _Sources = Iterator[Source]
 
 
@@ -44,7 +43,7 @@ def read_x_lan(state: Mapping[str, Tensor], words: Sequence[str], choices: Impor
     """
     encoder, decoder, embedding = "encoder_layers.layers", "attention.layers", "word_embed.0.weight"
     vocabulary, order = vocabulary_from_zero(state, embedding, words)
-    config = _checked(
+    config = sized(
         XLanConfig,
         **_sizes(state, embedding, f"{encoder}.0.encoder_attn", len(vocabulary), choices),
         encoder_layers=count_layers(state, encoder),
@@ -82,7 +81,7 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
     """
     embedding = "decoder.embed_tokens.weight"
     vocabulary, order = vocabulary_from_zero(state, embedding, words)
-    config = _checked(
+    config = sized(
         XTransformerConfig,
         **_sizes(state, embedding, "encoder.layers.0.encoder_attn", len(vocabulary), choices),
         d_ff=shape_of(state, "encoder.layers.0.ff_layer.fc1.weight", 2)[0],
@@ -134,13 +133,6 @@ def _model(
         max_words=17,
         data={"dataset": "coco", "vocabulary": "spaces"},
     )
-
-
-def _checked(kind: Callable[..., Config], **sizes: int) -> Config:
-    try:
-        return kind(**sizes)
-    except ValueError as error:
-        raise ImportCheckpointError(f"the sizes of the tensors do not fit each other: {error}") from None
 
 
 def _sizes(

@@ -14,7 +14,7 @@ from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.errors import BackboneError
 from training.paths import CHECKOUT
 from training.vision.backbone import Backbone, BackboneSpec, ImageFeatures, token_grid
-from training.vision.torchvision_operators import declare_torchvision_operators
+from training.vision.torchvision_operators import import_library
 
 _LOCAL = "local-dir:"
 
@@ -34,18 +34,12 @@ class TimmBackbone(Backbone):
         mean: tuple[float, float, float],
         std: tuple[float, float, float],
     ) -> None:
-        """
-        Args:
-            name: of the architecture in timm.
-            arguments: of its constructor.
-            preprocessing: fields of :class:`Preprocessing`.
-            mean, std: as in :class:`BackboneSpec`.
-        """
+        """Construct the architecture ``name`` of timm; ``preprocessing`` has the fields of :class:`Preprocessing`."""
         super().__init__()
         self._name, self._arguments = name, dict(arguments)
         self._mean, self._std = (*mean,), (*std,)
         self.description = f"{name} of timm"
-        self.network = _import_timm().create_model(name, pretrained=False, **{**arguments, "num_classes": 0})
+        self.network = import_library("timm").create_model(name, pretrained=False, **{**arguments, "num_classes": 0})
         self._set_frames(Preprocessing(**preprocessing))
 
     def _set_frames(self, preprocessing: Preprocessing) -> None:
@@ -108,7 +102,7 @@ def load_timm(name: str, data: Path) -> TimmBackbone:
     Raises:
         BackboneError: the model is unknown, or its weights are missing or another network's.
     """
-    timm = _import_timm()
+    timm = import_library("timm")
     where, overlay = f"timm/{name}", None
     arguments: dict[str, Any] = {}
     if name.startswith(_LOCAL):
@@ -147,12 +141,3 @@ def _find(path: str, data: Path, where: str) -> Path:
         if (folder / path).exists():
             return folder / path
     raise BackboneError(f"{where}: {path} is neither below the checkout nor below {data}")
-
-
-def _import_timm() -> Any:
-    declare_torchvision_operators()
-    try:
-        import timm
-    except ModuleNotFoundError:
-        raise BackboneError("backbones of timm need that package: pip install 'smart_caption_ros[backbones]'") from None
-    return timm

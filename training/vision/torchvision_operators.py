@@ -2,8 +2,11 @@
 
 import importlib
 import importlib.util
+from typing import Any
 
 import torch
+
+from training.errors import BackboneError
 
 _DECLARED: list[torch.library.Library] = []
 
@@ -23,3 +26,18 @@ def declare_torchvision_operators() -> None:
         library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _DECLARED.append(library)  # it is undeclared when the object is freed
+
+
+def import_library(name: str) -> Any:
+    """Import timm or transformers.
+
+    Raises:
+        BackboneError: it is not installed.
+    """
+    declare_torchvision_operators()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise BackboneError(
+            f"backbones of {name} need that package: pip install 'smart_caption_ros[backbones]'"
+        ) from None

@@ -20,7 +20,7 @@ from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.errors import BackboneError
 from training.paths import CHECKOUT
 from training.vision.backbone import Backbone, BackboneSpec, ImageFeatures
-from training.vision.torchvision_operators import declare_torchvision_operators
+from training.vision.torchvision_operators import import_library
 
 
 class _Tower(NamedTuple):
@@ -87,7 +87,6 @@ class TransformersBackbone(Backbone):
         Args:
             config: of the tower, as in config.json.
             preprocessing: fields of :class:`Preprocessing`; the tower's image size becomes that of the frames.
-            mean, std: as in :class:`BackboneSpec`.
             shuffle: rows and columns of patches that are joined to one token, as wide as all of them (Idefics3).
         """
         super().__init__()
@@ -155,7 +154,7 @@ def load_transformers(name: str, data: Path) -> TransformersBackbone:
     Raises:
         BackboneError: files are missing or are those of another kind of model.
     """
-    transformers = _import_transformers()
+    transformers = import_library("transformers")
     folders = [folder / name for folder in (CHECKOUT, data) if (folder / name).is_dir()]
     source = str(folders[0]) if folders else name
     where = f"hf/{name}"
@@ -213,20 +212,9 @@ def _quiet(transformers: Any) -> Iterator[None]:
         transformers.logging.enable_progress_bar()
 
 
-def _import_transformers() -> Any:
-    declare_torchvision_operators()
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        raise BackboneError(
-            "backbones of transformers need that package: pip install 'smart_caption_ros[backbones]'"
-        ) from None
-    return transformers
-
-
 def _tower(config: Mapping[str, Any], size: tuple[int, int]) -> nn.Module:
     """Construct a tower for frames of a size, width and height in pixels."""
-    transformers = _import_transformers()
+    transformers = import_library("transformers")
     fields = {key: value for key, value in config.items() if key not in ("image_size", "model_type")}
     width, height = size
     kind = config["model_type"]
@@ -244,7 +232,7 @@ def _class_of(kind: str) -> Any:
         from training.vision.florence2_eyes import Florence2Eyes
 
         return Florence2Eyes
-    return getattr(_import_transformers(), TOWERS[kind].model)
+    return getattr(import_library("transformers"), TOWERS[kind].model)
 
 
 def _patch_size(config: Any) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from training.data.inflection import singular
 from training.errors import DataError
-from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, ratio
+from training.evaluation.metrics.metric import Captions, Metric, References, ratio
 
 # Two words that count as one word of the list, or as no object ("train track", "home plate").
 DOUBLE_WORDS = (
@@ -90,11 +90,7 @@ def chair(
         ``chair_i`` and ``chair_s``, lower is better; ``objects_supported`` = 1 - ``chair_i`` and
         ``captions_supported`` = 1 - ``chair_s``, higher is better. All are in [0, 1]; those of named objects are NaN
         for an image whose caption names no object.
-
-    Raises:
-        ValueError: candidates and references do not name the same images.
     """
-    check_same_images(candidates, references)
     hallucinated, named = np.zeros((2, len(candidates)))
     for row, (image, caption) in enumerate(candidates.items()):
         shown = {synonyms.class_of[name] for name in objects[image]}

@@ -12,7 +12,7 @@ from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
 from pycocoevalcap.rouge.rouge import Rouge
 
 from training.evaluation.metrics.cider_d import TextCiderD
-from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
+from training.evaluation.metrics.metric import Captions, Metric, References, mean_metric
 
 ORDERS = 4
 CookedReferences = tuple[list[int], Mapping[tuple[str, ...], int]]
@@ -23,9 +23,15 @@ def coco_metrics(candidates: Captions, references: References) -> list[Metric]:
     """Compute ``bleu_1`` .. ``bleu_4``, ``rouge_l`` in [0, 1] and ``cider``.
 
     Raises:
-        ValueError: candidates and references do not name the same images.
+        ValueError: candidates and references do not name the same images, or none, or an image has no references.
     """
-    check_same_images(candidates, references)
+    if candidates.keys() != references.keys():
+        raise ValueError("candidates and references must name the same images")
+    if not candidates:
+        raise ValueError("no image to score")
+    for image, captions in references.items():
+        if not captions:
+            raise ValueError(f"image {image} has no reference")
     return metrics_of(IndexedReferences(references).statistics(candidates))
 
 

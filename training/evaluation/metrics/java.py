@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from pycocoevalcap.tokenizer.ptbtokenizer import PUNCTUATIONS, STANFORD_CORENLP_3_4_1_JAR
 
-from training.evaluation.metrics.metric import Captions, Metric, MetricError, References, check_same_images, mean_metric
+from training.evaluation.metrics.metric import Captions, Metric, MetricError, References, mean_metric
 
 HOW_TO_GET_JAVA = "install a Java runtime, e.g. `apt install default-jre-headless`, or set JAVA_HOME"
 
@@ -124,15 +124,12 @@ def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
 
     Raises:
         MetricError: there is no Java, or METEOR failed or took too long.
-        ValueError: captions and references do not name the same images.
     """
-    questions = []
-    for candidates, references in models:
-        check_same_images(candidates, references)
-        questions += [
-            " ||| ".join(["SCORE", *map(_clean, references[image]), _clean(caption)])
-            for image, caption in candidates.items()
-        ]
+    questions = [
+        " ||| ".join(["SCORE", *map(_clean, references[image]), _clean(caption)])
+        for candidates, references in models
+        for image, caption in candidates.items()
+    ]
     answers = run_java(
         "METEOR",
         # METEOR does not find its paraphrases by itself where the path has a space or a letter beyond ASCII.
@@ -200,18 +197,16 @@ def spice(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
 
     Raises:
         MetricError: there is no Java, the models are missing, or SPICE failed or took too long.
-        ValueError: captions and references do not name the same images.
     """
     if reason := missing_models():
         raise MetricError(reason)
-    questions = []
-    for candidates, references in models:
-        check_same_images(candidates, references)
-        questions += [{"test": caption, "refs": list(references[image])} for image, caption in candidates.items()]
-    numbered = [{"image_id": number, **question} for number, question in enumerate(questions)]
+    pairs = [(caption, references[image]) for candidates, references in models for image, caption in candidates.items()]
+    questions = [
+        {"image_id": number, "test": caption, "refs": list(human)} for number, (caption, human) in enumerate(pairs)
+    ]
     with tempfile.TemporaryDirectory(prefix="spice-") as folder:
         asked, answered = Path(folder) / "in.json", Path(folder) / "out.json"
-        asked.write_text(json.dumps(numbered), encoding="utf-8")
+        asked.write_text(json.dumps(questions), encoding="utf-8")
         run_java(
             "SPICE",
             ["-Xmx8G", "-jar", "spice-1.0.jar", str(asked), "-out", str(answered), "-subset", "-silent"],

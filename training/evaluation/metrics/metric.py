@@ -56,18 +56,3 @@ def mean_metric(name: str, per_image: Sequence[float] | np.ndarray) -> Metric:
     """Build a metric whose corpus value is the mean of the images' values, (images,)."""
     values = np.asarray(per_image, dtype=np.float64)
     return Metric(name, np.stack([values, np.ones_like(values)], axis=1), ratio, values)
-
-
-def check_same_images(candidates: Captions, references: References) -> None:
-    """Check that captions can be scored.
-
-    Raises:
-        ValueError: candidates and references do not name the same images, or none, or an image has no references.
-    """
-    if candidates.keys() != references.keys():
-        raise ValueError("candidates and references must name the same images")
-    if not candidates:
-        raise ValueError("no image to score")
-    for image, captions in references.items():
-        if not captions:
-            raise ValueError(f"image {image} has no reference")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from training.evaluation.metrics.metric import Captions, Metric, References, check_same_images, mean_metric
+from training.evaluation.metrics.metric import Captions, Metric, References, mean_metric
 
 RANKS = (1, 5)
 """Numbers of nearest photographs that the caption's own one may be among."""
@@ -31,11 +31,7 @@ def retrieval(candidates: Captions, references: References) -> list[Metric]:
 
     Returns:
         ``recall_1`` and ``recall_5``, in [0, 1], higher is better; comparable for the same photographs only.
-
-    Raises:
-        ValueError: candidates and references do not name the same photographs.
     """
-    check_same_images(candidates, references)
     images = list(candidates)
     documents = [[Counter(_terms(caption)) for caption in references[image]] for image in images]
     frequencies = Counter(term for document in documents for term in set().union(*document))

@@ -51,7 +51,6 @@ class ChairData:
 class ModelScores:
     """Scores of one model."""
 
-    tokenised: Captions
     metrics: dict[str, Metric]
     """By name; empty without references."""
     diversity: Diversity
@@ -96,7 +95,7 @@ class _Column:
             if chair_data:
                 metrics += chair(self.captions, self.references, chair_data.objects, chair_data.synonyms)
         diversity = Diversity.of(list(self.captions.values()))
-        return ModelScores(self.captions, {metric.name: metric for metric in metrics}, diversity)
+        return ModelScores({metric.name: metric for metric in metrics}, diversity)
 
 
 def score_models(

@@ -41,14 +41,10 @@ def truth(candidates: Captions, shown: ShownThings) -> list[Metric]:
         thing; both in [0, 1].
     """
     judged = [shown.judge(image, caption) for image, caption in candidates.items()]
-    named, there = (np.array([count(found) for found in judged], float) for count in (len, _present))
+    named, there = np.array([(len(found), sum(found.values())) for found in judged], float).T
     wrong, ones = (there < named).astype(float), np.ones(len(judged))
     of_captions, of_names = np.stack([wrong, ones], axis=1), np.stack([there, named], axis=1)
     return [
         Metric(TRUTH[0], of_captions, ratio, wrong),
         Metric(TRUTH[1], of_names, ratio, ratio(of_names)),
     ]
-
-
-def _present(judged: Mapping[str, bool]) -> int:
-    return sum(judged.values())
