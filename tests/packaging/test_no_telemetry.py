@@ -13,8 +13,7 @@ from tests.packaging.imports import ROOT
 PHOTOGRAPH = ROOT / "docs" / "images" / "demo.jpg"
 ENTRANCES = {
     "the command line": ["-c", "import smart_caption_ros.cli as c; c.main()", "describe", str(PHOTOGRAPH), "--json"],
-    "training": ["-c", "import training, onnxruntime; onnxruntime.SessionOptions()"],
-    "export and benchmarks": ["-c", "import export, benchmarks, onnxruntime; onnxruntime.SessionOptions()"],
+    "the workstation": ["-c", "import training, export, benchmarks, onnxruntime; onnxruntime.SessionOptions()"],
 }
 
 

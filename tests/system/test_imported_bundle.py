@@ -36,22 +36,25 @@ def tiles(seed):
     return np.random.default_rng(seed).integers(0, 256, (6, 8, 3), np.uint8).repeat(8, axis=0).repeat(8, axis=1)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[("vision-encoder-decoder", "vit-gpt2"), ("florence2", "florence2"), ("smolvlm", "smolvlm-chat")],
-    ids=lambda kind: kind[0],
-)
-def bundle(request, tmp_path_factory):
-    """A tiny published captioner with random weights, imported by processes of a workstation."""
-    folder, (kind, name) = tmp_path_factory.mktemp("published"), request.param
-    write = (
-        "import pathlib, sys; from training.vision.torchvision_operators import declare_torchvision_operators; "
-        "declare_torchvision_operators(); from tests.published_folders import write_published as write; "
-        "write(pathlib.Path(sys.argv[1]), sys.argv[2])"
-    )
-    arguments = [kind, folder / "model", "-o", folder / "bundle", "--check-images", "2", "--max-words", "16"]
-    for command in (["-c", write, folder / "model", name], ["-m", "export.import_checkpoint", *arguments]):
-        subprocess.run([sys.executable, *map(str, command)], check=True, cwd=Path(__file__).parents[2])
+WRITE_AND_IMPORT = """
+import pathlib, sys
+from export.import_checkpoint.__main__ import main
+from training.vision.torchvision_operators import declare_torchvision_operators
+declare_torchvision_operators()
+from tests.published_folders import write_published
+write_published(pathlib.Path(sys.argv[2]), "florence2")
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A tiny published captioner with random weights, imported by a process of a workstation."""
+    folder = tmp_path_factory.mktemp("published")
+    options = ["--check-images", "2", "--max-words", "16", "--no-static"]
+    arguments = ["florence2", folder / "model", "-o", folder / "bundle", *options]
+    command = [sys.executable, "-c", WRITE_AND_IMPORT, *map(str, arguments)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
     return folder / "bundle"
 
 

@@ -108,26 +108,16 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path):
         load_backbone(tmp_path / "other.pth")
 
 
-@pytest.mark.parametrize("bits", [pytest.param(32, marks=pytest.mark.long), 8])
-def test_an_onnx_file_of_the_network_is_read_back_exactly(tmp_path, bits):
+def test_an_onnx_file_of_the_network_in_8_bits_is_read_back_exactly(tmp_path):
     backbone = tiny_trained().backbone
-    if bits == 8:
-        round_to_int8(backbone)
+    round_to_int8(backbone)
     graph = to_onnx(backbone.layers, {"input": TensorSpec(torch.float32, (2, 3, 224, 224))}, ["grid"])
-    if bits == 8:
-        store_as_int8(graph)
-    assert any(node.op_type == "DequantizeLinear" for node in graph.graph.node) == (bits == 8)
+    store_as_int8(graph)
+    assert any(node.op_type == "DequantizeLinear" for node in graph.graph.node)
     onnx.save(graph, str(tmp_path / "backbone.onnx"))
     images = torch.from_numpy(synthetic_images(2, 224))
     with torch.inference_mode():
         torch.testing.assert_close(load_backbone(tmp_path / "backbone.onnx")(images), backbone(images))
-
-
-def test_another_network_is_refused_with_the_first_difference(tmp_path):
-    graph = to_onnx(torch.nn.Conv2d(3, 8, 3), {"input": TensorSpec(torch.float32, (2, 3, 8, 8))}, ["output"])
-    onnx.save(graph, str(tmp_path / "other.onnx"))
-    with pytest.raises(BackboneError, match="1 convolutions, MobileNetV2 has 52"):
-        load_backbone(tmp_path / "other.onnx")
 
 
 @pytest.mark.parametrize(("name", "reason"), [("absent.onnx", "no such file"), ("weights.pkl", "expected one of")])

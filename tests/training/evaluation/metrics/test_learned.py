@@ -145,7 +145,7 @@ def test_models_are_compared_by_the_metrics_whose_weights_are_there(folder, tmp_
     domains = {"1": "near", "2": "far", "3": "near"}
     references = References("any", human, square, domains=domains)
     models = {name: ModelCaptions(name, dict.fromkeys("123", name)) for name in ("a dog runs", "two cat")}
-    evaluation = Comparison.of(references, models, weights=tmp_path).evaluation
+    evaluation = Comparison.of(references, models, weights=tmp_path, rule="words").evaluation
     first, second = evaluation.models.values()
     assert first.metrics["bert_s"].value == pytest.approx(1)
     assert second.metrics["bert_s"].value < 1
@@ -153,5 +153,5 @@ def test_models_are_compared_by_the_metrics_whose_weights_are_there(folder, tmp_
     np.testing.assert_array_equal(near.per_image, second.metrics["clip_s"].per_image[[0, 2]])
     assert "needs weights at" in evaluation.unavailable["pac_s"]
     assert "clip_s" not in evaluation.unavailable
-    alone = Comparison.of(References("any", human, None), models, weights=tmp_path).evaluation
+    alone = Comparison.of(References("any", human, None), models, weights=tmp_path, rule="words").evaluation
     assert "needs the photographs" in alone.unavailable["clip_s"]
