@@ -5,7 +5,7 @@ import torch
 
 from export.import_checkpoint import __main__ as command
 from export.import_checkpoint.object_relation import read_object_relation
-from export.import_checkpoint.published import ImportCheckpointError, ImportChoices, build
+from export.import_checkpoint.published import ImportChoices, build
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.training.models.published_object_relation import log_probabilities, random_state
 from training.models.captioner import Visual
@@ -33,13 +33,6 @@ def test_log_probabilities_are_those_of_the_published_equations(state, extra_ski
         found = captioner.decode_captions(words[None, None], encoded)[0, 0].log_softmax(dim=-1)
     expected = log_probabilities(state, HEADS, LAYERS, tokens, boxes, published, extra_skip=extra_skip)
     torch.testing.assert_close(found[:, [Vocabulary.end_id, *ours]], expected, atol=1e-4, rtol=1e-4)
-
-
-def test_geometric_weights_of_another_width_are_refused_by_name(state):
-    state["model.encoder.layers.1.self_attn.WGs.2.weight"] = torch.zeros(1, 4)
-    model = read_object_relation(state, WORDS, ImportChoices())
-    with pytest.raises(ImportCheckpointError, match=r"model.encoder.layers.1.self_attn.WGs.2.weight has the shape"):
-        build(model, state)
 
 
 @pytest.mark.long

@@ -15,9 +15,7 @@ from export.import_checkpoint.transformers_models import SearchChoices, read_tra
 from smart_caption_ros.captioning import Bundle
 from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from tests.frames import blobs
-from tests.published_captioners import FRAME
 from tests.published_folders import FLORENCE2_GENERATION, FORMATS, write_chat, write_published
-from training.engine.trained_captioner import TrainedCaptioner
 
 AS_PUBLISHED = SearchChoices()
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
@@ -87,20 +85,6 @@ def test_weights_are_read_from_every_form_of_file(saving, pickled, tmp_path):
     expected, found = load_file(tmp_path / "expected" / "model.safetensors"), read_weights(tmp_path)
     assert found.keys() == expected.keys()
     assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
-
-
-@pytest.mark.parametrize("name", ["blip", "vit-gpt2"])
-def test_the_checkpoint_for_fine_tuning_is_read_back_as_it_was(name, tmp_path):
-    write_published(tmp_path / "model", name)
-    trained = read_transformers_model(FORMATS[name], str(tmp_path / "model"), None, AS_PUBLISHED)
-    trained.save(tmp_path / "start.safetensors")
-    loaded = TrainedCaptioner.load(tmp_path / "start.safetensors")
-    assert (loaded.vocabulary, loaded.search) == (trained.vocabulary, trained.search)
-    assert loaded.backbone_options == trained.backbone_options
-    frames = np.stack([blobs(seed, FRAME, FRAME) for seed in range(2)])
-    assert loaded.sentences(loaded.caption_images(frames).words) == trained.sentences(
-        trained.caption_images(frames).words
-    )
 
 
 @pytest.mark.long

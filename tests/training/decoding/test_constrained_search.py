@@ -67,9 +67,8 @@ def test_wide_beams_find_the_best_of_all_captions_that_satisfy_the_constraints(c
         assert flags == [bool(ids & set(best)) for ids in sets]
 
 
-@pytest.mark.parametrize("family", ["smart", "up_down"])
-def test_narrow_beams_satisfy_every_constraint(family):
-    captioner, visual = tiny_captioner(family), tiny_visual(4, 7, seed=2, ragged=True)
+def test_narrow_beams_satisfy_every_constraint():
+    captioner, visual = tiny_captioner("up_down"), tiny_visual(4, 7, seed=2, ragged=True)
     constraints = [[{5, 6}, {9}, {20}], [{7}], [], [{29}, {4, 8}]]
     found = constrained_beam_search(captioner, visual, constraints, SearchSettings(3, 10), minimum=3)
     for image, sets in enumerate(constraints):

@@ -51,23 +51,19 @@ def test_the_graph_of_ablations_has_the_beams_of_torch(ablation):
     assert_same_beams(hypotheses(session, visual), expected)
 
 
-@pytest.mark.parametrize("gates", ["sigmoid", "softmax"])
-def test_a_decoder_layer_sums_the_gated_levels_of_equations_6_to_8(gates):
-    model = tiny_m2(gates=gates, encoder_layers=3)
+def test_gates_may_be_a_softmax_over_the_levels():
+    """Equations 6 to 8; test_smart.py compares the layer with sigmoid gates with the published code."""
+    model = tiny_m2(gates="softmax", encoder_layers=3)
     layer = model.decoder_layers()[0]
     x, levels = torch.randn(2, 5, 32), [torch.randn(2, 7, 32) for _ in range(3)]
     with torch.inference_mode():
         attended, scores = [], []
         for level, gate in zip(levels, layer.gates, strict=True):
-            keys, values = layer.cross_attention.project_keys_values(level)
-            attended.append(layer.cross_norm(x, layer.cross_attention.attend(x, keys, values, None)))
+            image = layer.cross_attention.project_keys_values(level)
+            attended.append(layer.cross_norm(x, layer.cross_attention.attend(x, image, None)[0]))
             scores.append(gate(torch.cat([x, attended[-1]], dim=-1)))
-        if gates == "sigmoid":
-            alpha = [score.sigmoid() for score in scores]
-        else:
-            total = sum(score.exp() for score in scores)
-            alpha = [score.exp() / total for score in scores]
-        mixed = sum(a * c for a, c in zip(alpha, attended, strict=True)) / 3**0.5
+        total = sum(score.exp() for score in scores)
+        mixed = sum(score.exp() / total * level for score, level in zip(scores, attended, strict=True)) / 3**0.5
         expected = layer.feed_forward_norm(mixed, layer.feed_forward(mixed))
         found, weights = layer.attend_image(x, layer.project_image(levels), None, weights=True)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
