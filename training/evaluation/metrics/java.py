@@ -10,11 +10,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from pycocoevalcap.tokenizer.ptbtokenizer import PUNCTUATIONS, STANFORD_CORENLP_3_4_1_JAR
+from pycocoevalcap.tokenizer import ptbtokenizer
 
 from training.evaluation.metrics.metric import Captions, Metric, MetricError, References, mean_metric
 
@@ -45,10 +44,7 @@ def find_java() -> str | None:
 
 def toolkit_folder(part: str) -> Path:
     """Return the folder of the jar files of a part of pycocoevalcap: ``tokenizer``, ``meteor`` or ``spice``."""
-    found = find_spec("pycocoevalcap")
-    assert found is not None
-    assert found.submodule_search_locations is not None
-    return Path(next(iter(found.submodule_search_locations))) / part
+    return Path(ptbtokenizer.__file__).parents[1] / part
 
 
 def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequence[str], limit_s: float) -> list[str]:
@@ -102,7 +98,7 @@ def ptb_tokenize(captions: Sequence[str]) -> list[str]:
     tokenised = run_java(
         "the PTB tokeniser",
         [
-            "-cp", STANFORD_CORENLP_3_4_1_JAR, "edu.stanford.nlp.process.PTBTokenizer",
+            "-cp", ptbtokenizer.STANFORD_CORENLP_3_4_1_JAR, "edu.stanford.nlp.process.PTBTokenizer",
             "-preserveLines", "-lowerCase", "-encoding", "UTF-8",
         ],
         toolkit_folder("tokenizer"),
@@ -111,7 +107,7 @@ def ptb_tokenize(captions: Sequence[str]) -> list[str]:
     )  # fmt: skip
     if len(tokenised) != len(lines):
         raise MetricError(f"the PTB tokeniser answered {len(tokenised)} lines to {len(lines)} captions")
-    return [" ".join(token for token in line.split() if token not in PUNCTUATIONS) for line in tokenised]
+    return [" ".join(token for token in line.split() if token not in ptbtokenizer.PUNCTUATIONS) for line in tokenised]
 
 
 def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
