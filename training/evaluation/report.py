@@ -68,7 +68,7 @@ def _add_metrics(table: Table, evaluation: Evaluation, bootstrap: Bootstrap, key
         cells = [_cell(baseline.metrics[key], bootstrap)]
         for scores in others:
             difference = bootstrap.difference(scores.metrics[key], baseline.metrics[key])
-            low, high = difference.interval.low, difference.interval.high
+            low, high = difference.interval
             mark = "*" if difference.is_certain else " "
             interval = f" [{low:+.4f}, {high:+.4f}]{mark}" if bootstrap.resamples else ""
             cells.append(f"{_cell(scores.metrics[key], bootstrap)}\n{difference.value:+.4f}{interval}")
@@ -79,8 +79,7 @@ def _add_metrics(table: Table, evaluation: Evaluation, bootstrap: Bootstrap, key
 def _cell(metric: Metric, bootstrap: Bootstrap) -> str:
     if not bootstrap.resamples:
         return _number(metric.value)
-    interval = bootstrap.interval(metric)
-    return f"{_number(metric.value)} [{_number(interval.low)}, {_number(interval.high)}]"
+    return f"{_number(metric.value)} [{', '.join(map(_number, bootstrap.interval(metric)))}]"
 
 
 DIVERSITY_ROWS: dict[str, Callable[[Diversity], str]] = {
@@ -194,4 +193,4 @@ def _json_number(value: float | np.floating[Any]) -> float | None:
 
 
 def _bounds(interval: Interval) -> list[float | None]:
-    return [_json_number(interval.low), _json_number(interval.high)]
+    return [*map(_json_number, interval)]
