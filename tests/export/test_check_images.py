@@ -41,6 +41,6 @@ def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder, tmp_p
 
 @pytest.mark.long
 def test_an_export_is_checked_on_the_photographs_that_are_given(tiny_checkpoint, folder, tmp_path):
-    done = export(tiny_checkpoint, tmp_path / "bundle", "--calibration", folder)
+    done = export(tiny_checkpoint, tmp_path / "bundle", "--calibration", folder, "--no-static")
     assert done.status == 0, done.err
     assert f"2 of 2 captions of photographs of {folder} identical" in done.out

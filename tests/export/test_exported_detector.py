@@ -80,7 +80,7 @@ def test_objects_are_those_of_torch_surest_first_and_inside_the_frame(captioner,
 
 
 def test_a_detector_may_be_left_out(checkpoint, tmp_path):
-    exported(checkpoint, tmp_path / "bundle", "--no-detector", "--max-words", 4)
+    exported(checkpoint, tmp_path / "bundle", "--no-detector")
     loaded = Bundle.load(tmp_path / "bundle")
     assert loaded.detector is None
     assert [output.name for output in onnx.load(str(tmp_path / "bundle" / "vision.onnx")).graph.output] == ["tokens"]

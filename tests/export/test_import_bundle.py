@@ -89,7 +89,7 @@ def test_weights_in_8_bits_come_back_as_they_were_rounded():
 @pytest.mark.long
 def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint, tmp_path):
     bundle = tmp_path / "bundle"
-    options = ("--check-images", 4, "--repeat-penalty", 2, "--end-penalty", 1, "--name", "origin")
+    options = ("--check-images", 4, "--repeat-penalty", 2, "--end-penalty", 1, "--name", "origin", "--no-static")
     done = export(trained_checkpoint, bundle, *options)
     assert done.status == 0, done.err
     trained = imported(bundle, tmp_path)
