@@ -77,7 +77,6 @@ def no_pair_twice():
 
 
 CASES = {
-    "one beam": lambda: Case(ending_smart(), Search(1, MAX_WORDS)),
     "ten beams, other ends": lambda: Case(ending_smart(), Search(10, MAX_WORDS, end_words=(6, 11))),
     "apart": lambda: Case(
         tiny_captioner("smart"), Search(4, MAX_WORDS, min_words=3, length_penalty=0.7, finished="apart")

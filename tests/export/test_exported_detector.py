@@ -30,7 +30,7 @@ def checkpoint(tmp_path_factory):
 
 def exported(checkpoint, folder, *options):
     """Run the command and return what it printed."""
-    done = export(checkpoint, folder, "--check-images", 3, "--no-static", *options)
+    done = export(checkpoint, folder, "--check-images", 3, "--no-static", "--max-words", 4, *options)
     assert done.status == 0, done.err
     return done.out
 
@@ -113,5 +113,5 @@ def test_several_networks_of_a_bundle_leave_no_room_for_others(bundle, tmp_path,
 
 
 def test_float16_finds_the_same_within_its_precision(checkpoint, tmp_path):
-    said = exported(checkpoint, tmp_path / "bundle", "--precision", "float16", "--max-words", 4)
+    said = exported(checkpoint, tmp_path / "bundle", "--precision", "float16")
     assert "objects: class scores within" in said

@@ -16,8 +16,8 @@ from export.passes.int8 import layers_of, to_int8
 from smart_caption_ros.captioning import Bundle, Captioner
 from tests.engines.small_graphs import list_file
 from tests.export.command import export
-from tests.tiny_graphs import tiny_traced
-from tests.tiny_model import TINY_SIZES, tiny_trained
+from tests.tiny_graphs import TRACED, tiny_traced
+from tests.tiny_model import tiny_trained
 from training.decoding.beam_search import SearchSettings
 from training.engine.bundle_captioner import PARAMETERS, load_trained, weights_of
 from training.engine.trained_captioner import TrainedCaptioner
@@ -67,7 +67,7 @@ def trained_checkpoint(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("family", TINY_SIZES)
+@pytest.mark.parametrize("family", TRACED)
 def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chosen(family):
     weights, found = weights_before_and_after(family)
     chosen = [word for word in range(30) if word not in SearchSettings().forbidden]

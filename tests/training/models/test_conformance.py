@@ -11,7 +11,7 @@ from export.tensorrt import unsupported_by_tensorrt
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.export.graphs import assert_same_beams, hypotheses, session_of
 from tests.plain_beam_search import FORBIDDEN, plain_beam_search
-from tests.tiny_graphs import BEAMS, tiny_traced
+from tests.tiny_graphs import BEAMS, TRACED, tiny_traced
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_visual
 from training.configs.schema import PhaseConfig
 from training.data.prefix_trees import prefix_trees
@@ -160,7 +160,7 @@ def test_captions_of_the_maximum_length_can_be_decoded(captioner):
 # -- export ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[pytest.param(name, marks=() if name == QUICK else pytest.mark.long) for name in FAMILIES])
+@pytest.fixture(params=[pytest.param(name, marks=() if name == QUICK else pytest.mark.long) for name in TRACED])
 def traced(request):
     return tiny_traced(str(request.param))
 
