@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,8 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 import onnx
+from onnx import helper, numpy_helper
 
 from export.storage import share_weights
+from export.weights import values_of
 from smart_caption_ros.captioning.bundle import (
     CAPTIONER_GRAPH,
     FORMAT_VERSION,
@@ -24,6 +27,10 @@ from smart_caption_ros.captioning.bundle import (
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.files import folder_replaced_atomically, sha256_of
 from training.engine.bundle_captioner import PARAMETERS, Place
+from training.vision.weight_files import with_bodies
+
+MOST_STORED = 2**31 - 2**24
+"""Bytes of the weights in a file: a message of protobuf ends at 2 GiB, and the nodes need room."""
 
 
 class ExportError(Exception):
@@ -65,7 +72,7 @@ def write_bundle(
         replace: an existing bundle at ``folder`` is replaced once the new one has passed.
 
     Raises:
-        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle.
+        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle; or the weights are too large.
         BundleError: ``facts`` lack something that a bundle needs.
     """
     check_destination(folder, replace=replace)
@@ -73,7 +80,7 @@ def write_bundle(
     with folder_replaced_atomically(folder) as unfinished:
         captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
         for name, graph in {WEIGHTS: share_weights(captioners), **graphs}.items():
-            (unfinished / name).write_bytes(graph.SerializeToString())
+            write_graph(unfinished / name, graph)
         vocabulary.save(unfinished / VOCABULARY)
         names = [*graphs, WEIGHTS, VOCABULARY]
         if parameters:
@@ -85,6 +92,25 @@ def write_bundle(
         bundle = Bundle.load(unfinished)
         check(bundle)
     return dataclasses.replace(bundle, path=folder)
+
+
+def write_graph(path: Path, model: onnx.ModelProto) -> None:
+    """Write a graph with its weights inside; they are moved into ``model``.
+
+    Raises:
+        ExportError: they take more memory than a file of ONNX can hold.
+    """
+    tensors = [tensor for graph in with_bodies(model.graph) for tensor in graph.initializer]
+    sizes = (math.prod(tensor.dims) * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize for tensor in tensors)
+    if (size := sum(sizes)) > MOST_STORED:
+        raise ExportError(
+            f"the weights of {path.name} take {size / 1e9:.1f} GB as they are stored, but a file of ONNX can hold "
+            f"{MOST_STORED / 1e9:.1f} GB; choose --storage float16, --precision int8 or a smaller network"
+        )
+    for tensor in tensors:
+        if tensor.external_data:
+            tensor.CopyFrom(numpy_helper.from_array(values_of(tensor), tensor.name))
+    path.write_bytes(model.SerializeToString())
 
 
 def described_files(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -8,17 +8,18 @@ of :mod:`export.trace`.
 """
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 
 import onnx
 import onnx_ir as ir
 from onnx import NodeProto, TensorProto, ValueInfoProto, compose, helper
-from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnx_ir.passes.common import CheckerPass, RemoveUnusedNodesPass
 from onnxscript import optimizer
 
-from export.storage import content_of
 from export.torch_to_onnx import BATCH, OPSET, SLOTS, STEPS, TOKENS, clear_metadata, shape_at
 from export.trace import TracedCaptioner
+from export.weights import SMALLEST, content_of, to_proto
 from smart_caption_ros.captioning.bundle import LOOP_INPUTS
 
 STEP_RESULTS = {"words": "next_words", "chosen": "chosen", "attention": "attention"}
@@ -54,9 +55,9 @@ def as_model(graph: onnx.GraphProto) -> onnx.ModelProto:
     """
     tidy = ir.from_proto(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10))
     RemoveUnusedNodesPass()(tidy)
-    model = ir.to_proto(tidy)
+    CheckerPass()(tidy)
+    model = to_proto(tidy)
     clear_metadata(model)
-    onnx.checker.check_model(model)
     return model
 
 
@@ -84,7 +85,7 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     )
     length = helper.make_tensor("max_words", TensorProto.INT64, [], [max_words])
     start, finish = with_prefix(traced.start, "start/"), with_prefix(traced.finish, "finish/")
-    _share_weights(start, loop.attribute[0].g)
+    _move_weights(loop.attribute[0].g, start)
     graph = helper.make_graph(
         [*start.node, loop, *finish.node, *scores_of(finish, "last_scores")],
         "captioner", list(start.input), output_values("batch", traced.beam_size, "steps", "tokens"),
@@ -93,15 +94,21 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
     return as_model(graph)
 
 
-def _share_weights(start: onnx.GraphProto, step: onnx.GraphProto) -> None:
-    """Let the step read the weights that the start has, too, in place: the layers of words before a caption are those
-    of its words.
+def _move_weights(step: onnx.GraphProto, start: onnx.GraphProto) -> None:
+    """Move the weights of the step to the graph around it, in place, and let it read what the start has already: the
+    layers of words before a caption are those of its words.
     """
     known = {content_of(tensor): tensor.name for tensor in start.initializer}
-    same = {tensor.name: known[content] for tensor in step.initializer if (content := content_of(tensor)) in known}
-    others = [tensor for tensor in step.initializer if tensor.name not in same]
+    same, kept = {}, []
+    for tensor in step.initializer:
+        if (content := content_of(tensor)) in known:
+            same[tensor.name] = known[content]
+        elif math.prod(tensor.dims) >= SMALLEST:
+            start.initializer.append(tensor)
+        else:
+            kept.append(tensor)
     del step.initializer[:]
-    step.initializer.extend(others)
+    step.initializer.extend(kept)
     for node in step.node:
         node.input[:] = [same.get(name, name) for name in node.input]
 
@@ -205,7 +212,7 @@ def _with_fixed_sizes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]
         value.type.tensor_type.ClearField("shape")
     folded = ir.from_proto(onnx.shape_inference.infer_shapes(fixed, data_prop=True))
     optimizer.optimize_ir(folded, onnx_shape_inference=True)
-    computed = ir.to_proto(folded)
+    computed = to_proto(folded)
     del computed.graph.value_info[:]
     outputs = {value.name for value in computed.graph.output}
     for tensor in computed.graph.initializer:

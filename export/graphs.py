@@ -24,7 +24,7 @@ class BundleGraphs:
     """What :func:`make_graphs` makes."""
 
     graphs: dict[str, onnx.ModelProto]
-    """By file name; weights are inside."""
+    """By file name; weights of large graphs are files (:mod:`export.weights`)."""
     captioner_inputs: tuple[str, ...]
     parameters: dict[str, Place]
     """Where the captioner's graph holds each parameter, unless it only holds something that was computed from it."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import numpy_helper
 
 from export.trace import TracedCaptioner
+from export.weights import values_of
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.engine.buffers import released_tensors, synchronised_buffers
 from training.engine.bundle_captioner import EXCLUDED, Place
@@ -51,7 +51,7 @@ def parameter_places(
     }
     for prefix, piece in (("start/", traced.start), ("step/", traced.step)):
         for tensor in piece.graph.initializer:
-            constant = numpy_helper.to_array(tensor)
+            constant = values_of(tensor)
             if constant.dtype != np.float32:
                 continue
             penalty = end_penalty if _has_addend(constant, captioner.config.vocabulary_size) else 0.0

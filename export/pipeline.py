@@ -5,7 +5,14 @@ from pathlib import Path
 
 import onnx
 
-from export.bundle import ExportError, check_destination, described_files, exporting_commit, write_bundle
+from export.bundle import (
+    ExportError,
+    check_destination,
+    described_files,
+    exporting_commit,
+    write_bundle,
+    write_graph,
+)
 from export.graphs import make_graphs
 from export.manifest import describe, describe_vision
 from export.options import ExportOptions
@@ -76,7 +83,8 @@ def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     Raises:
         BackboneError: the backbone is missing or malformed.
         CheckpointError: the checkpoint is missing or malformed.
-        ExportError: the captioner has no backbone, TensorRT refuses an operator, or the tokens are not torch's.
+        ExportError: the captioner has no backbone, TensorRT refuses an operator, the weights are too large, or the
+            tokens are not torch's.
     """
     check_destination(options.bundle, replace=options.replace)
     backbone, trained_on = _backbone(name)
@@ -111,7 +119,7 @@ def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     }
     options.bundle.parent.mkdir(parents=True, exist_ok=True)
     with folder_replaced_atomically(options.bundle) as unfinished:
-        (unfinished / VISION_GRAPH).write_bytes(graph.SerializeToString())
+        write_graph(unfinished / VISION_GRAPH, graph)
         write_manifest(unfinished, {**facts, "files": described_files(unfinished, [VISION_GRAPH])})
         photographs = CheckImages.find(options.calibration, {"experiment": {"data": {}}})
         frames = photographs.read(options.check_images)

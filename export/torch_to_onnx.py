@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 import onnx
 import onnx_ir as ir
 import torch
-from onnx import TensorProto
+from onnx_ir.passes.common import CheckerPass
 from torch import Tensor, nn
 from torch.export import Dim
+
+from export.weights import to_proto
 
 BATCH, TOKENS, SLOTS, STEPS = "batch", "tokens", "slots", "steps"
 """Names of the dynamic sizes: images, visual tokens of an image, words decoded before over all beams of an image, words
@@ -58,8 +60,6 @@ class TensorSpec(NamedTuple):
 
 
 OPSET = 20
-_MOST_BYTES = 2**31 - 2**24
-"""Of the weights inside a graph: a message of protobuf ends at 2 GiB, and the nodes need room."""
 
 
 class _Named(nn.Module):
@@ -81,16 +81,8 @@ def to_onnx(module: nn.Module, inputs: Mapping[str, TensorSpec], outputs: list[s
         outputs: names of the (flat) outputs.
 
     Returns:
-        The graph with its weights inside, without metadata.
-
-    Raises:
-        ValueError: the weights take more memory than a file of ONNX can hold.
+        The graph without metadata.
     """
-    weights = sum(tensor.numel() * tensor.element_size() for tensor in module.state_dict().values())
-    if weights > _MOST_BYTES:
-        raise ValueError(
-            f"the weights of a graph take {weights / 1e9:.1f} GB, but a graph can hold 2.1 GB; choose a smaller network"
-        )
     from torch._dynamo import config  # slow to import
 
     names = list(inputs)
@@ -118,24 +110,23 @@ def to_onnx(module: nn.Module, inputs: Mapping[str, TensorSpec], outputs: list[s
             verbose=False,
         )  # fmt: skip
     assert program is not None
-    model = _with_shapes_of_floats(program.model_proto)
+    _take_shapes_of_floats(program.model.graph)
+    CheckerPass()(program.model)
+    model = to_proto(program.model)
     clear_metadata(model)  # the exporter writes stack traces
-    onnx.checker.check_model(model)
     return model
 
 
-def _with_shapes_of_floats(model: onnx.ModelProto) -> onnx.ModelProto:
+def _take_shapes_of_floats(graph: ir.Graph) -> None:
     """Take the shapes of images from their values as floats: TensorRT has no Shape of a uint8 tensor."""
-    if all(value.type.tensor_type.elem_type != TensorProto.UINT8 for value in model.graph.input):
-        return model
-    graph = (converted := ir.from_proto(model)).graph
-    for value in graph.inputs:
+    images = [value for value in graph.inputs if value.dtype == ir.DataType.UINT8]
+    for value in images:
         casts = [node for node, _ in value.uses() if node.op_type == "Cast"]
         for node, index in value.uses():
-            if node.op_type == "Shape" and value.dtype == ir.DataType.UINT8 and casts:
+            if node.op_type == "Shape" and casts:
                 node.replace_input_with(index, casts[0].outputs[0])
-    graph.sort()
-    return ir.to_proto(converted)
+    if images:
+        graph.sort()
 
 
 def clear_metadata(model: onnx.ModelProto) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from export.bundle import check_destination, described_files, exporting_commit
+from export.bundle import check_destination, described_files, exporting_commit, write_graph
 from export.captioner_graph import loop_form
 from export.import_checkpoint.published import ImportCheckpointError, PublishedModel, experiment_of
 from export.trace import trace_captioner
@@ -54,7 +54,7 @@ def write_region_bundle(
         Size of the bundle, bytes.
 
     Raises:
-        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle.
+        ExportError: ``folder`` exists and ``replace`` is False, or it is not a bundle; or the weights are too large.
         ValueError: the captioner cannot decode ``max_words`` words.
     """
     check_destination(folder, replace=replace)
@@ -68,7 +68,7 @@ def write_region_bundle(
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder_replaced_atomically(folder) as unfinished:
-        (unfinished / CAPTIONER_GRAPH).write_bytes(graph.SerializeToString())
+        write_graph(unfinished / CAPTIONER_GRAPH, graph)
         model.vocabulary.save(unfinished / VOCABULARY)
         trained.save(unfinished / CHECKPOINT)
         files = described_files(unfinished, (CAPTIONER_GRAPH, VOCABULARY, CHECKPOINT))

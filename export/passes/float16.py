@@ -14,6 +14,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.passes.constants import new_constant
 from export.trace import TracedCaptioner
+from export.weights import to_proto
 
 _LAYERS = ("Conv", "Gemm", "MatMul")
 _MOVES = ("Concat", "Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze")
@@ -78,7 +79,7 @@ def write_float16(
             converted.graph.outputs[index] = cast
     converted.graph.sort()
     RemoveUnusedNodesPass()(converted)
-    return ir.to_proto(converted), halves
+    return to_proto(converted), halves
 
 
 class _Writer:

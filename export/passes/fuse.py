@@ -14,6 +14,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.passes.constants import constant_of, new_constant
 from export.passes.simplify import split_gemms
+from export.weights import to_proto
 
 _MOVES = ("Reshape", "Transpose")  # allowed between a layer and the factor that scales it
 
@@ -40,7 +41,7 @@ def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
     _merge(converted.graph)
     converted.graph.sort()
     RemoveUnusedNodesPass()(converted)
-    return ir.to_proto(converted)
+    return to_proto(converted)
 
 
 def _fold_factors(graph: ir.Graph) -> None:

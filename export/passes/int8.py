@@ -1,29 +1,34 @@
-"""8-bit layers for CPUs, by ONNX Runtime's dynamic quantiser, with a scale for each output channel of the weights.
+"""8-bit layers for CPUs, as ONNX Runtime's dynamic quantiser makes them, with a scale for each output channel of the
+weights.
 
 The weights have 7 bits and a sign, as :mod:`training.models.eight_bits` trains them: with 8 bits the products of CPUs
 with AVX2 but without VNNI (before about 2019) saturate.
 """
 
-import logging
 import math
-import tempfile
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 from onnx import numpy_helper
-from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.parameter_table import parameter_places
+from export.passes.constants import constant_of, new_constant
 from export.passes.simplify import plain_products
+from export.storage import REDUCED_STEPS, channel_scales
 from export.trace import TracedCaptioner
+from export.weights import to_proto, values_of
 from training.models.captioner import Captioner
 from training.models.eight_bits import EightBitLinear
 from training.vision.weight_files import QUANTISED
+
+_PARTS = (*QUANTISED, "_zero_point")
+"""Suffixes of what a value becomes in 8 bits."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def _with_rounded_weights(piece: onnx.ModelProto, quantised: onnx.ModelProto) ->
     for tensor in rounded.graph.initializer:
         steps, scale = (stored.get(f"{tensor.name}{suffix}") for suffix in QUANTISED)
         if steps is not None and scale is not None:
-            weight = numpy_helper.to_array(steps).astype(np.float32) * numpy_helper.to_array(scale)
+            weight = values_of(steps).astype(np.float32) * values_of(scale)
             tensor.CopyFrom(numpy_helper.from_array(weight, tensor.name))
     return rounded
 
@@ -123,20 +128,49 @@ def quantise_products(
         layers: names of the products; None: all.
     """
     split = plain_products(model)
-    nodes = {node for name, (node, _) in _layers(split, prefix).items() if layers is None or name in layers}
-    if not nodes:
+    chosen = {node for name, (node, _) in _layers(split, prefix).items() if layers is None or name in layers}
+    if not chosen:
         return model
-    level = logging.getLogger().level
-    logging.getLogger().setLevel(logging.ERROR)  # the quantiser recommends a preprocessing that has no effect here
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            before, after = Path(folder, "before.onnx"), Path(folder, "after.onnx")
-            onnx.save(split, str(before))
-            quantize_dynamic(
-                before, after, op_types_to_quantize=["MatMul"], nodes_to_quantize=sorted(nodes), per_channel=True,
-                reduce_range=True, weight_type=QuantType.QInt8,
-                extra_options={"MatMulConstBOnly": True, "DefaultTensorType": onnx.TensorProto.FLOAT},
-            )  # fmt: skip
-            return onnx.load(str(after))
-    finally:
-        logging.getLogger().setLevel(level)
+    converted = ir.from_proto(split)
+    quantised: dict[ir.Value, Sequence[ir.Value]] = {}
+    for product in [node for node in converted.graph if node.name in chosen]:
+        _quantise(converted.graph, product, quantised)
+    RemoveUnusedNodesPass()(converted)
+    return to_proto(converted)
+
+
+def _quantise(graph: ir.Graph, product: ir.Node, quantised: dict[ir.Value, Sequence[ir.Value]]) -> None:
+    """Replace a product by one of integers, in the nodes that ONNX Runtime joins to one.
+
+    Args:
+        graph: the graph of the product.
+        product: with a constant matrix.
+        quantised: values, scale and zero point of what was quantised before.
+    """
+    x, weight = product.inputs
+    matrix = constant_of(weight)
+    assert x is not None
+    assert weight is not None
+    assert matrix is not None
+    if x not in quantised:
+        node = ir.node("DynamicQuantizeLinear", [x], num_outputs=len(_PARTS))
+        for output, part in zip(node.outputs, _PARTS, strict=True):
+            output.name = f"{x.name}{part}"
+        graph.insert_before(product, node)
+        quantised[x] = node.outputs
+    if weight not in quantised:
+        scales = channel_scales(matrix, axis=1, steps=REDUCED_STEPS)
+        steps = np.rint(matrix / scales).astype(np.int8)
+        constants = zip(_PARTS, (steps, scales.reshape(-1), np.zeros(len(scales.T), np.int8)), strict=True)
+        quantised[weight] = [new_constant(graph, f"{weight.name}{part}", values) for part, values in constants]
+    (integers, scale, zero), (steps_of_weight, scale_of_weight, zero_of_weight) = quantised[x], quantised[weight]
+    sums = ir.node("MatMulInteger", [integers, steps_of_weight, zero, zero_of_weight])
+    floats = ir.node("Cast", sums.outputs, {"to": int(ir.DataType.FLOAT)})
+    factors = ir.node("Mul", [scale, scale_of_weight])
+    scaled = ir.node("Mul", [floats.outputs[0], factors.outputs[0]])
+    graph.insert_before(product, [sums, floats, factors, scaled])
+    (before,), (after,) = product.outputs, scaled.outputs
+    after.type, after.shape = before.type, before.shape
+    ir.convenience.replace_all_uses_with(before, after, replace_graph_outputs=True)
+    graph.remove(product, safe=True)
+    after.name = before.name

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.passes.constants import new_constant
+from export.weights import to_proto
 
 _AXES = 3
 
@@ -44,7 +45,7 @@ def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
                 user.replace_input_with(index, back)
     _join_reshapes(graph)
     RemoveUnusedNodesPass()(converted)
-    return ir.to_proto(converted)
+    return to_proto(converted)
 
 
 def _sizes_of_rows(node: ir.Node) -> tuple[int, ...] | None:

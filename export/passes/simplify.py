@@ -10,6 +10,7 @@ from onnx_ir.passes.common import (
 )
 
 from export.passes.constants import constant_of, new_constant
+from export.weights import to_proto
 
 
 def simplify(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -25,7 +26,7 @@ def simplify(model: onnx.ModelProto) -> onnx.ModelProto:
     DeduplicateInitializersPass()(converted)
     CommonSubexpressionEliminationPass()(converted)
     RemoveUnusedNodesPass()(converted)
-    return ir.to_proto(converted)
+    return to_proto(converted)
 
 
 def split_gemms(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -37,7 +38,7 @@ def split_gemms(model: onnx.ModelProto) -> onnx.ModelProto:
         if node.op_type == "Gemm":
             _split_gemm(converted.graph, node)
     RemoveUnusedNodesPass()(converted)
-    return ir.to_proto(converted)
+    return to_proto(converted)
 
 
 def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -55,7 +56,7 @@ def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
             name = f"{product.outputs[0].name}/weight"
             product.replace_input_with(1, new_constant(converted.graph, name, np.ascontiguousarray(weight.T)))
     RemoveUnusedNodesPass()(converted)
-    return ir.to_proto(converted)
+    return to_proto(converted)
 
 
 def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:

@@ -30,6 +30,15 @@ def test_a_bundle_that_fails_its_check_leaves_the_one_that_it_would_have_replace
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def test_weights_that_no_file_can_hold_are_refused(tiny_bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr("export.bundle.MOST_STORED", 10_000)
+    with pytest.raises(
+        ExportError, match=r"captioner\.weights take 0\.\d GB as .* --storage float16"
+    ):
+        write_again(tiny_bundle, tmp_path / "bundle", check=lambda bundle: None)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bundle_that_passes_its_check_replaces_the_old_one_and_leaves_nothing_else(tiny_bundle, tmp_path):
     folder = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
     written = write_again(tiny_bundle, folder, replace=True, check=lambda bundle: None)
