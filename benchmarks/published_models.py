@@ -94,15 +94,17 @@ def _smolvlm(width: int, heads: int, layers: int) -> Any:
     return Idefics3ForConditionalGeneration(config)
 
 
-def _florence2() -> Any:
+def _florence2(width: int, layers: int, heads: int, **vision: Any) -> Any:
     from transformers import Florence2Config, Florence2ForConditionalGeneration
 
-    sizes = {"layers": 6, "attention_heads": 12, "ffn_dim": 3072}
+    sizes = {"layers": layers, "attention_heads": heads, "ffn_dim": 4 * width}
     text: dict[str, Any] = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in sizes.items()}
-    text |= {"model_type": "bart", "d_model": 768, "vocab_size": 51328}
-    return Florence2ForConditionalGeneration(Florence2Config(vision_config={"projection_dim": 768}, text_config=text))
+    text |= {"model_type": "bart", "d_model": width, "vocab_size": 51328}
+    vision["projection_dim"] = width
+    return Florence2ForConditionalGeneration(Florence2Config(vision_config=vision, text_config=text))
 
 
+_LARGE_DAVIT = {"embed_dim": (256, 512, 1024, 2048), "num_heads": (8, 16, 32, 64), "num_groups": (8, 16, 32, 64)}
 MODELS: Mapping[str, Published] = {
     "git-base": Published("git", _git, "CLIPImageProcessor", 224),
     "git-large": Published("git", lambda: _git(**_LARGE, patch_size=14), "CLIPImageProcessor", 224),
@@ -111,7 +113,12 @@ MODELS: Mapping[str, Published] = {
     "vit-gpt2": Published("vision-encoder-decoder", _vit_gpt2, "ViTImageProcessor", 224),
     "smolvlm-256m": Published("smolvlm", lambda: _smolvlm(576, 9, 30), "Idefics3ImageProcessor", 512, 1, QUESTION),
     "smolvlm-500m": Published("smolvlm", lambda: _smolvlm(960, 15, 32), "Idefics3ImageProcessor", 512, 1, QUESTION),
-    "florence2-base": Published("florence2", _florence2, "ViTImageProcessor", 768, prompt="<CAPTION>"),
+    "florence2-base": Published(
+        "florence2", lambda: _florence2(768, 6, 12), "ViTImageProcessor", 768, prompt="<CAPTION>"
+    ),
+    "florence2-large": Published(
+        "florence2", lambda: _florence2(1024, 12, 16, **_LARGE_DAVIT), "ViTImageProcessor", 768, prompt="<CAPTION>"
+    ),
 }
 DEFAULT = ("git-base", "blip-base", "vit-gpt2")
 
