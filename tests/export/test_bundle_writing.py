@@ -32,9 +32,7 @@ def test_a_bundle_that_fails_its_check_leaves_the_one_that_it_would_have_replace
 
 def test_weights_that_no_file_can_hold_are_refused(tiny_bundle, tmp_path, monkeypatch):
     monkeypatch.setattr("export.bundle.MOST_STORED", 10_000)
-    with pytest.raises(
-        ExportError, match=r"captioner\.weights take 0\.\d GB as .* --storage float16"
-    ):
+    with pytest.raises(ExportError, match=r"captioner\.weights take 0\.\d GB as .* --storage float16"):
         write_again(tiny_bundle, tmp_path / "bundle", check=lambda bundle: None)
     assert list(tmp_path.iterdir()) == []
 
