@@ -1,5 +1,6 @@
 """What the launch files make of their arguments; tests/system/test_launch.py launches them."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -12,6 +13,17 @@ from smart_caption_ros.nodes import launching
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config"
 DEFAULTS = {name: default for name, (default, _) in launching.CAPTION_ARGUMENTS.items()}
+
+
+def test_the_launch_files_have_few_arguments():
+    files = [path for path in (ROOT / "launch").glob("*.launch.py") if path.name != "caption.launch.py"]
+    declared = [
+        call
+        for path in files
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "DeclareLaunchArgument"
+    ]
+    assert len(declared) + len(DEFAULTS) <= 20
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,10 @@ def test_the_reason_of_a_refused_request_names_all_that_is_wrong_and_is_bounded(
     assert result.reason == "path must have at most 1024 characters, not 1000000"
 
 
+def test_the_nodes_have_few_parameters():
+    assert sum(map(len, TABLES.values())) <= 36, "what nobody will set is a constant"
+
+
 def test_a_detector_is_named_where_objects_come_from_it(context):
     node = node_with(context, objects_from="detector")
     with pytest.raises(ValueError, match="objects_from is detector: start the node with an ONNX file in the parameter"):
