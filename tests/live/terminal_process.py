@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -13,6 +14,12 @@ import termios
 import time
 
 CLI = "from smart_caption_ros.cli import main; main()"
+
+
+def _take_terminal() -> None:
+    """Make standard input the process's terminal; a terminal that closes ends it also where nohup started the tests."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class TerminalProcess:
@@ -30,7 +37,7 @@ class TerminalProcess:
             stdout=self._slave,
             stderr=self._slave,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_take_terminal,
             env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **environment},
         )
 
