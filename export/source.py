@@ -3,7 +3,6 @@
 All options are checked here, before anything is traced.
 """
 
-import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import torch
 
 from export.bundle import ExportError, check_destination
 from export.options import ExportOptions
@@ -26,10 +26,12 @@ from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.datasets import open_dataset
 from training.data.feature_extraction import SUFFIXES
+from training.data.visual_inputs import visual_of_images
+from training.decoding.beam_search import Hypotheses
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import ConfigError, DataError
 from training.models.captioner import Visual
-from training.models.eight_bits import set_eight_bits
+from training.models.eight_bits import rounded_once, set_eight_bits
 from training.paths import data_folder
 
 
@@ -93,7 +95,8 @@ class Source:
     trained: TrainedCaptioner
     """Its weights are rounded as they will be stored, so that what is compared with torch, scored and shipped is one
     and the same model."""
-    unrounded: TrainedCaptioner
+    unrounded_captions: Sequence[Sequence[str]]
+    """Words that torch said of the photographs before; none where no weights are rounded."""
     vision_bundle: VisionBundle | None
     """The bundle whose vision graph the captioner takes over; None for a captioner with a backbone."""
     visual: Callable[[np.ndarray], Visual] | None
@@ -104,8 +107,9 @@ class Source:
     """What the vision graph's frames are."""
     tokens: int
     """Number of visual tokens of a frame."""
-    photographs: CheckImages
-    """What the bundle is checked on."""
+    photographs: Sequence[np.ndarray]
+    """What the bundle is checked on, (H, W, 3) uint8 BGR each."""
+    photographs_description: str
     trained_in_8_bits: bool = False
     """Whether the captioner learned in 8 bits; with ``--precision int8`` it computes in 8 bits all the same."""
 
@@ -115,6 +119,10 @@ class Source:
             return onnx.load(str(self.vision_bundle.path / VISION_GRAPH))
         assert self.trained.backbone is not None
         return export_vision(self.trained.backbone, detects=self.detects, fused_attention=fused_attention)
+
+    def frames(self) -> np.ndarray:
+        """Return the photographs as the vision graph takes them, (B, H, W, 3) uint8."""
+        return np.stack([self.preprocessing.apply(photograph) for photograph in self.photographs])
 
 
 def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Source:
@@ -148,8 +156,13 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
     else:
         preprocessing = vision_bundle.preprocessing
         tokens = math.prod(vision_bundle.grid) + vision_bundle.tokens_before_grid
-    unrounded = copy.deepcopy(trained)
+    found = CheckImages.find(options.calibration, trained.record)
+    photographs = found.read(options.check_images)
+    visual = visual_by(vision_bundle) if vision_bundle else None
+    unrounded: list[list[str]] = []
     if options.rounded:
+        frames = [preprocessing.apply(photograph) for photograph in photographs]
+        unrounded = [trained.words(caption_by_torch(trained, frame, visual)[1])[0] for frame in frames]
         round_to_float16(trained.captioner)
         if trained.backbone is not None:
             round_to_float16(trained.backbone)
@@ -157,15 +170,31 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
                 round_to_int8(trained.backbone.trainable)
     return Source(
         trained=trained,
-        unrounded=unrounded,
+        unrounded_captions=unrounded,
         vision_bundle=vision_bundle,
-        visual=visual_by(vision_bundle) if vision_bundle else None,
+        visual=visual,
         detects=trained.backbone is not None and bool(trained.backbone.class_names) and options.detector,
         preprocessing=preprocessing,
         tokens=tokens,
-        photographs=CheckImages.find(options.calibration, trained.record),
+        photographs=photographs,
+        photographs_description=found.description,
         trained_in_8_bits=trained_in_8_bits,
     )
+
+
+def caption_by_torch(
+    trained: TrainedCaptioner, frame: np.ndarray, visual_of: Callable[[np.ndarray], Visual] | None
+) -> tuple[Visual, Hypotheses]:
+    """Caption a frame, (H, W, 3) uint8, with torch; return what the captioner sees as well.
+    ``visual_of``: computes that; None: the captioner's own backbone does.
+    """
+    with torch.inference_mode(), rounded_once():
+        if visual_of is not None:
+            visual = visual_of(frame[None])
+        else:
+            assert trained.backbone is not None
+            visual = visual_of_images(trained.backbone, torch.from_numpy(frame[None]))
+        return visual, trained.caption(visual)
 
 
 def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:

@@ -1,5 +1,6 @@
 """Checks of a written bundle before it gets its name: captions and objects as torch gives them, both forms alike."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from tqdm import tqdm
 
 from export.bundle import ExportError
 from export.options import ExportOptions
-from export.source import Source
+from export.source import Source, caption_by_torch
 from export.vision import visual_by
 from smart_caption_ros.captioning import Bundle, Captioner
 from smart_caption_ros.captioning.bundle import (
@@ -27,7 +28,6 @@ from smart_caption_ros.captioning.vision import Vision, grid_boxes
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.engines import Engine, create_engine
 from smart_caption_ros.engines.base import Graph
-from training.data.visual_inputs import visual_of_images
 from training.decoding.beam_search import logit_addend
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
@@ -68,9 +68,8 @@ def compare(
     identical, close, largest = 0, 0, 0.0
     vocabulary = trained.vocabulary
     for image, beams in zip(images_bgr, found, strict=True):
+        visual, expected = caption_by_torch(trained, image, visual_of)
         with torch.inference_mode(), rounded_once():
-            visual = _visual_by_torch(trained, image[None]) if visual_of is None else visual_of(image[None])
-            expected = trained.caption(visual)
             words, ours = torch.from_numpy(beams["words"][0, 0]), torch.from_numpy(beams["log_probabilities"][0, 0])
             own, theirs = expected.words[0, 0], expected.log_probabilities[0, 0]
             if vocabulary.decode(words.tolist()) == vocabulary.decode(own.tolist()):
@@ -95,11 +94,6 @@ def score_words(trained: TrainedCaptioner, visual: Visual, words: Tensor) -> Ten
     logits = trained.captioner.decode_captions(before[None, None], trained.captioner.encode(visual))[0, 0].float()
     probabilities = (logits + logit_addend(trained.search, logits.shape[-1])).log_softmax(dim=-1)
     return probabilities.gather(1, words[:, None]).squeeze(1)
-
-
-def _visual_by_torch(trained: TrainedCaptioner, images_bgr: np.ndarray) -> Visual:
-    assert trained.backbone is not None
-    return visual_of_images(trained.backbone, torch.from_numpy(images_bgr))
 
 
 def _length(words: Tensor) -> int:
@@ -206,13 +200,12 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
     finds and raises ExportError if the bundle disagrees with torch.
     """
-    photographs, description = source.photographs.read(options.check_images), source.photographs.description
-    images = np.stack([source.preprocessing.apply(photograph) for photograph in photographs])
+    images = source.frames()
     minimum = MINIMUM_AGREEMENT["int8" if source.trained.eight_bits else options.precision]
 
     def check_tokens(bundle: Bundle) -> None:
         assert source.trained.backbone is not None
-        error, similarity = compare_tokens(bundle, source.trained.backbone, photographs)
+        error, similarity = compare_tokens(bundle, source.trained.backbone, source.photographs)
         print(f"visual tokens: {error:.1%} of their size from torch's, cosine at least {similarity:.4f}")
         if not error <= LARGEST_ERROR[options.precision]:
             raise ExportError("the vision graph does not compute what torch computes; no bundle was written")
@@ -221,7 +214,7 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
         robot = Captioner(bundle, create_engine(CPU))
         found = [
             robot.decode(robot.visual_tokens(photograph))
-            for photograph in tqdm(photographs, desc="captions", unit="image")
+            for photograph in tqdm(source.photographs, desc="captions", unit="image")
         ]
         visual = source.visual
         if visual is None and options.precision == "int8":
@@ -230,14 +223,16 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
         rounding = ROUNDING if source.trained.eight_bits else 0.0
         agreement = compare(source.trained, images, found, visual, rounding)
         print(
-            f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of {description} "
-            f"identical, log probabilities within {agreement.largest_log_probability_difference:.1e}"
+            f"torch and {robot.engine}: {agreement.identical_captions} of {agreement.images} captions of "
+            f"{source.photographs_description} identical, "
+            f"log probabilities within {agreement.largest_log_probability_difference:.1e}"
         )
         if agreement.close_captions:
             print(f"{agreement.close_captions} others are as good: torch gives their words the same log probabilities")
         if options.rounded:
-            unrounded = compare(source.unrounded, images, found, source.visual)
-            print(f"unrounded weights give {unrounded.identical_captions} of {unrounded.images} of the same captions")
+            said = [source.trained.vocabulary.decode(beams["words"][0, 0].tolist()) for beams in found]
+            same = sum(map(operator.eq, said, source.unrounded_captions))
+            print(f"unrounded weights give {same} of {len(said)} of the same captions")
         if agreement.identical_captions + agreement.close_captions < minimum * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
 
