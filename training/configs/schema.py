@@ -280,7 +280,8 @@ class PhaseConfig:
     that predicts ``things`` and data with exhaustive lists; 0: none."""
     absent_penalty: Float = 0.0
     """What self-critical training subtracts from the reward for each thing that a caption names and neither the list
-    nor the captions of the image do, for images with an exhaustive list; 0: nothing."""
+    nor the captions of the image do, and for each colour that it gives to a thing where they give it another, or that
+    colour to other things, for images with an exhaustive list; 0: nothing."""
     eight_bits: Bool = False
     """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
     (:mod:`training.models.eight_bits`), so that the model learns with it."""

@@ -35,7 +35,7 @@ class Things:
                 kinds[kind] = group
             elif not line.startswith("#"):
                 self._groups |= {name: self._groups.get(name, frozenset()) | {number} for name in group}
-        self._places, unjudged = kinds["places"], kinds["not judged"]
+        self._places, self._colours, unjudged = kinds["places"], kinds["colours"], kinds["not judged"]
         self._not_judged = frozenset[str]() if judge_all else unjudged
         names_and_groups = frozenset(names) | self._groups.keys() | self._places | unjudged
         self._known = names_and_groups - self._not_judged - kinds["actions"]
@@ -52,6 +52,14 @@ class Things:
         Of nouns that follow each other the last one counts, unless they are one name: a "metal shelf" and a "kitchen
         shelf" are shelves, a "shower curtain" is a shower curtain.
         """
+        return list(dict.fromkeys(name for name, _ in self._mentions(caption)))
+
+    def coloured(self, caption: str) -> list[tuple[str, str]]:
+        """Find the colours that a caption gives to things, in order: ("red", "chair") of "a red wooden chair"."""
+        return [(colour, name) for name, colours in self._mentions(caption) for colour in colours]
+
+    def _mentions(self, caption: str) -> list[tuple[str, list[str]]]:
+        """Find the things that a caption names, in order, and the colours within the two words before each."""
         written = tokenize(caption)
         words = [singular(word) for word in written]
         found: list[tuple[int, int, str]] = []
@@ -70,17 +78,24 @@ class Things:
                     break
             else:
                 position += 1
-        return [name for name in dict.fromkeys(name for _, _, name in found) if name in self._known]
+        ends = [0, *(end for _, end, _ in found)]
+        return [
+            (name, [word for word in words[max(before, start - 2) : start] if word in self._colours])
+            for before, (start, _, name) in zip(ends, found, strict=False)
+            if name in self._known
+        ]
 
     def terms(self, name: str) -> frozenset[object]:
         """Return what a name has in common with names that may stand for it: itself, its last word, their groups."""
         last = name.rpartition(" ")[2]
         return frozenset({name}) | self._groups.get(name, frozenset({last}) | self._groups.get(last, frozenset()))
 
-    def shown(self, things: Iterable[str], captions: Iterable[str]) -> frozenset[object]:
-        """Collect the terms of everything that is there by a list of things and by captions."""
+    def shown(self, things: Iterable[str], captions: Sequence[str]) -> frozenset[object]:
+        """Collect the terms of everything that is there by a list of things and by captions, and their colours."""
         names = {*map(singular, things), *(name for caption in captions for name in self.named(caption))}
-        return frozenset(term for name in names for term in self.terms(name))
+        coloured = {pair for caption in captions for pair in self.coloured(caption)}
+        terms = (term for name in names for term in self.terms(name))
+        return frozenset(terms) | {(colour, term) for colour, name in coloured for term in self.terms(name)}
 
     def judge(self, caption: str, shown: frozenset[object]) -> dict[str, bool]:
         """Return the things that a caption names, and whether an image with the terms ``shown`` shows them."""
@@ -90,3 +105,16 @@ class Things:
     def absent(self, caption: str, shown: frozenset[object]) -> list[str]:
         """Return the things that a caption names and an image with the terms ``shown`` does not show."""
         return [name for name, is_there in self.judge(caption, shown).items() if not is_there]
+
+    def miscoloured(self, caption: str, shown: frozenset[object]) -> list[tuple[str, str]]:
+        """Return the colours that a caption gives to things of an image with the terms ``shown``, whose captions give those
+        things another colour, or that colour to other things.
+        """
+        coloured = {pair for pair in shown if isinstance(pair, tuple)}
+        found = []
+        for colour, name in self.coloured(caption):
+            terms = self.terms(name) & shown
+            of_it = {given for given, term in coloured if term in terms}
+            if terms and colour not in of_it and (of_it or any(given == colour for given, _ in coloured)):
+                found.append((colour, name))
+        return found

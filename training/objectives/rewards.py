@@ -51,7 +51,8 @@ class SimilarityPenalty:
 
 
 class AbsentPenalty:
-    """Minus a charge for each noun of a caption that neither the list of things nor the captions of its image support.
+    """Minus a charge for each noun of a caption that neither the list of things nor the captions of its image support,
+    and for each colour of a thing that the captions give to other things, or in place of another colour.
 
     Images without an exhaustive list are not charged.
     """
@@ -60,7 +61,7 @@ class AbsentPenalty:
         """
         Args:
             captions: of the training images, with their lists of things.
-            charge: for each thing.
+            charge: for each thing or colour.
         """
         self._captions, self._charge = captions, charge
         self._things = Things.of_lists((names for names in captions.things if names), judge_all=True)
@@ -71,8 +72,10 @@ class AbsentPenalty:
         for row, image in enumerate(images.tolist()):
             if self._captions.things[image] is None:
                 continue
-            for column, ids in enumerate(words[row].tolist()):
-                charges[row, column] = len(self._things.absent(self._text(ids), self._of_image(image)))
+            shown = self._of_image(image)
+            for column, caption in enumerate(map(self._text, words[row].tolist())):
+                found = self._things.absent(caption, shown), self._things.miscoloured(caption, shown)
+                charges[row, column] = sum(map(len, found))
         return -self._charge * charges
 
     def _of_image(self, image: int) -> frozenset[object]:

@@ -39,6 +39,20 @@ def test_synonyms_and_kinds_of_listed_things_are_there(caption, things, absent):
     assert THINGS.absent(caption, THINGS.shown(things, ())) == absent
 
 
+@pytest.mark.parametrize(
+    ("caption", "miscoloured"),
+    [
+        ("a red sofa and a white zebra", []),
+        ("a blue couch beside a white wooden door", [("blue", "couch"), ("white", "door")]),
+        ("a green door and a red lamp", []),
+        ("a zebra in red", []),
+    ],
+)
+def test_a_colour_is_wrong_where_the_captions_give_that_thing_another_or_it_to_another_thing(caption, miscoloured):
+    shown = THINGS.shown(["couch", "door"], ["a red couch and a white zebra", "a door"])
+    assert THINGS.miscoloured(caption, shown) == miscoloured
+
+
 def test_what_a_caption_of_the_image_names_is_there_too():
     assert THINGS.judge("a zebra", THINGS.shown([], ["two zebras"])) == {"zebra": True}
 

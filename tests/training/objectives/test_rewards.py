@@ -50,16 +50,14 @@ def test_the_weight_of_an_image_multiplies_its_reward():
     np.testing.assert_allclose(found, plain * [[0.5], [2]])
 
 
-def test_each_thing_that_an_exhaustive_list_lacks_is_charged_for():
-    vocabulary = Vocabulary((*SPECIAL, "a", "sofa", "lamp", "dog", "puppy", "and", "night"))
-    words = [[["a", "lamp"]], [["a", "dog"]]]
+def test_each_thing_that_an_exhaustive_list_lacks_and_each_wrong_colour_is_charged_for():
+    vocabulary = Vocabulary((*SPECIAL, "a", "sofa", "lamp", "dog", "puppy", "and", "night", "red"))
+    words = [[["a", "red", "lamp"]], [["a", "dog"]]]
     captions = TrainingCaptions(words, vocabulary, 6, 6, things=[("couch",), None])
     phase = PhaseConfig("scst", 1, 1e-5, objective="self_critical", absent_penalty=0.3)
     plain, charged = (make_rewards(captions, phase)[:count] for count in (1, 2))
-    said = np.array(
-        [[vocabulary.encode(text.split()) for text in ("a sofa and a lamp", "a puppy and a dog", "a sofa and a night")]]
-        * 2
-    )
+    texts = ("a sofa and a lamp", "a puppy and a dog", "a sofa and a night", "a lamp and red sofa")
+    said = np.array([[vocabulary.encode(text.split()) for text in texts]] * 2)
     images = np.array([0, 1])
     difference = sum(reward.score(images, said) for reward in charged) - plain[0].score(images, said)
-    np.testing.assert_allclose(difference, [[0.0, -0.6, -0.3], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(difference, [[0.0, -0.6, -0.3, -0.3], [0.0, 0.0, 0.0, 0.0]])
