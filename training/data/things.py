@@ -107,8 +107,8 @@ class Things:
         return [name for name, is_there in self.judge(caption, shown).items() if not is_there]
 
     def miscoloured(self, caption: str, shown: frozenset[object]) -> list[tuple[str, str]]:
-        """Return the colours that a caption gives to things of an image with the terms ``shown``, whose captions give those
-        things another colour, or that colour to other things.
+        """Return the colours that a caption gives to things of an image with the terms ``shown`` where the captions of
+        the image give them another colour, or that colour to other things.
         """
         coloured = {pair for pair in shown if isinstance(pair, tuple)}
         found = []
