@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from smart_caption_ros.cli.options import BundleArgument, EngineOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
     check_output_file,
-    errors_in_a_sentence,
     input_files,
     log_to_terminal,
     print_json,
@@ -40,40 +39,39 @@ def benchmark(
     The generated frames are 640x480, the same everywhere, and get captions of different lengths; --source measures on
     your own frames.
     """
-    with errors_in_a_sentence():
-        from smart_caption_ros import __version__
-        from smart_caption_ros.captioning import Captioner
-        from smart_caption_ros.grounding import guide_words
-        from smart_caption_ros.measuring import benchmark as benchmarking
+    from smart_caption_ros import __version__
+    from smart_caption_ros.captioning import Captioner
+    from smart_caption_ros.grounding import guide_words
+    from smart_caption_ros.measuring import benchmark as benchmarking
 
-        if str(output) != "-":
-            check_output_file(output, "--json", input_files([source] if source else ()))
-        log_to_terminal()
-        images = _images(source, frames)
-        captioner = guide_words(Captioner.from_bundle(path, engine, threads))
-        with progress_bar(rounds * len(images), delay_s=0) as bar:
-            measured = benchmarking.measure(captioner, images, rounds, bar.update)
-        result = {
-            "date": time.strftime("%Y-%m-%d"),
-            "package": __version__,
-            "model": captioner.model,
-            "bundle": str(captioner.bundle.path),
-            "engine": captioner.engine,
-            "engine_choice": captioner.engine_choice,
-            "captioner": captioner.graph,
-            "threads": threads,
-            "source": source or "made-up frames",
-            "frame_size": [images[0].shape[1], images[0].shape[0]],
-            "hardware": benchmarking.hardware(),
-            **measured,
-            "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
-        }
-        if str(output) == "-":
-            print_json(result)
-            return
-        if output is not None:
-            write_json(output, result)
-        _print_result(result)
+    if str(output) != "-":
+        check_output_file(output, "--json", input_files([source] if source else ()))
+    log_to_terminal()
+    images = _images(source, frames)
+    captioner = guide_words(Captioner.from_bundle(path, engine, threads))
+    with progress_bar(rounds * len(images), delay_s=0) as bar:
+        measured = benchmarking.measure(captioner, images, rounds, bar.update)
+    result = {
+        "date": time.strftime("%Y-%m-%d"),
+        "package": __version__,
+        "model": captioner.model,
+        "bundle": str(captioner.bundle.path),
+        "engine": captioner.engine,
+        "engine_choice": captioner.engine_choice,
+        "captioner": captioner.graph,
+        "threads": threads,
+        "source": source or "made-up frames",
+        "frame_size": [images[0].shape[1], images[0].shape[0]],
+        "hardware": benchmarking.hardware(),
+        **measured,
+        "first_caption": benchmarking.measure_start(captioner.bundle.path, engine, threads),
+    }
+    if str(output) == "-":
+        print_json(result)
+        return
+    if output is not None:
+        write_json(output, result)
+    _print_result(result)
 
 
 def _images(source: str | None, count: int) -> "list[NDArray[np.uint8]]":

@@ -11,7 +11,6 @@ import typer
 from smart_caption_ros.cli.options import BundleArgument, JsonOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
     FAILED,
-    errors_in_a_sentence,
     log_to_terminal,
     print_json,
     print_table,
@@ -27,17 +26,16 @@ if TYPE_CHECKING:
 
 def inspect(path: BundleArgument = None, as_json: JsonOption = False) -> None:
     """Print the manifest of a bundle."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.captioning.bundle import load_bundle
+    from smart_caption_ros.captioning.bundle import load_bundle
 
-        bundle = load_bundle(path)
-        if as_json:
-            print_json(dict(bundle.manifest))
-            return
-        from rich.text import Text
+    bundle = load_bundle(path)
+    if as_json:
+        print_json(dict(bundle.manifest))
+        return
+    from rich.text import Text
 
-        rows = ((Text(printable(key), style="bold"), value) for key, value in _rows(bundle.manifest))
-        print_table(("", ""), [("path", str(bundle.path)), *rows])
+    rows = ((Text(printable(key), style="bold"), value) for key, value in _rows(bundle.manifest))
+    print_table(("", ""), [("path", str(bundle.path)), *rows])
 
 
 def verify(
@@ -53,42 +51,41 @@ def verify(
 
     With --engines, the exit status is 1 as well if an engine gives other captions than ONNX Runtime on the CPU.
     """
-    with errors_in_a_sentence():
-        from smart_caption_ros.captioning import Bundle
-        from smart_caption_ros.captioning.bundle import BundleError, load_bundle
-        from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
+    from smart_caption_ros.captioning import Bundle
+    from smart_caption_ros.captioning.bundle import BundleError, load_bundle
+    from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
 
-        try:
-            bundle = Bundle.load(path) if engines else load_bundle(path)
-        except BundleError as error:
-            if as_json:
-                print_json({"ok": False, "error": str(error)}, indent=None)
-            else:
-                report_error(str(error))
-            raise typer.Exit(FAILED) from None
-        files = list(bundle.manifest["files"])
-        report = {"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}
-        if not as_json:
-            for name in files:
-                print(printable(f"ok  {name}"))
-            print(printable(f"{bundle.name}: all {len(files)} files are as they were exported"))
-        if isinstance(bundle, Bundle) and engines:
-            with status("running the reference") as show:
-                compared = compare_engines(
-                    bundle, frames, threads, lambda name: show(f"comparing {name} (TensorRT may build first)")
-                )
-            report |= {
-                "ok": all(agreement.agrees for agreement in compared),
-                "reference": REFERENCE,
-                "engines": [asdict(agreement) for agreement in compared],
-            }
-            if not as_json:
-                _print_agreements(compared)
-                print(printable(f"{bundle.name}: {_conclusion(compared)}"))
+    try:
+        bundle = Bundle.load(path) if engines else load_bundle(path)
+    except BundleError as error:
         if as_json:
-            print_json(report)
-        if not report["ok"]:
-            raise typer.Exit(FAILED)
+            print_json({"ok": False, "error": str(error)}, indent=None)
+        else:
+            report_error(str(error))
+        raise typer.Exit(FAILED) from None
+    files = list(bundle.manifest["files"])
+    report = {"ok": True, "bundle": str(bundle.path), "name": bundle.name, "files": files}
+    if not as_json:
+        for name in files:
+            print(printable(f"ok  {name}"))
+        print(printable(f"{bundle.name}: all {len(files)} files are as they were exported"))
+    if isinstance(bundle, Bundle) and engines:
+        with status("running the reference") as show:
+            compared = compare_engines(
+                bundle, frames, threads, lambda name: show(f"comparing {name} (TensorRT may build first)")
+            )
+        report |= {
+            "ok": all(agreement.agrees for agreement in compared),
+            "reference": REFERENCE,
+            "engines": [asdict(agreement) for agreement in compared],
+        }
+        if not as_json:
+            _print_agreements(compared)
+            print(printable(f"{bundle.name}: {_conclusion(compared)}"))
+    if as_json:
+        print_json(report)
+    if not report["ok"]:
+        raise typer.Exit(FAILED)
 
 
 def build(
@@ -98,49 +95,46 @@ def build(
     ] = None,
 ) -> None:
     """Build the TensorRT engines of a bundle for this machine and keep them in the cache for later starts."""
-    with errors_in_a_sentence():
-        from tqdm import tqdm
+    from tqdm import tqdm
 
-        from smart_caption_ros.captioning import Bundle, EngineError
-        from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, STATIC_GRAPH, VISION_GRAPH
-        from smart_caption_ros.engines.tensorrt import TensorRtEngine
+    from smart_caption_ros.captioning import Bundle, EngineError
+    from smart_caption_ros.captioning.bundle import DETECTOR_GRAPH, STATIC_GRAPH, VISION_GRAPH
+    from smart_caption_ros.engines.tensorrt import TensorRtEngine
 
-        log_to_terminal()
-        bundle = Bundle.load(path)
-        with progress_bar(unit="step", delay_s=0) as bar:
+    log_to_terminal()
+    bundle = Bundle.load(path)
+    with progress_bar(unit="step", delay_s=0) as bar:
 
-            def show(phase: str, done: int, steps: int) -> None:
-                bar.set_description(phase, refresh=False)
-                bar.total, bar.n = steps, done
-                bar.refresh()
+        def show(phase: str, done: int, steps: int) -> None:
+            bar.set_description(phase, refresh=False)
+            bar.total, bar.n = steps, done
+            bar.refresh()
 
-            engine = TensorRtEngine(may_build=True, on_progress=show)
-            if bundle.static_graph is None:
-                raise EngineError(f"{bundle.path} has no {STATIC_GRAPH}, the form that TensorRT runs; export it again")
-            graphs: dict[Path, bytes | None] = {
-                bundle.path / name: bundle.read_graph(name) for name in (VISION_GRAPH, STATIC_GRAPH)
-            }
-            if DETECTOR_GRAPH in bundle.manifest["files"]:
-                graphs[bundle.path / DETECTOR_GRAPH] = None
-            if detector is not None:
-                if not detector.is_file():
-                    raise EngineError(f"{detector}: there is no such detector; give the path of an ONNX file")
-                graphs[detector] = None
-            for file, content in graphs.items():
-                started = time.monotonic()
-                try:
-                    graph = engine.load(file, content)
-                    engine.offer_to_auto(file, content)
-                except KeyboardInterrupt:
-                    bar.close()
-                    report_error(
-                        f"cancelled the build of the engine of {file.name}; engines that were complete are kept"
-                    )
-                    raise
-                with tqdm.external_write_mode():
-                    seconds = time.monotonic() - started
-                    print(f"{file.name}: {engine.plan_path(file, content)} ({graph.mode}; {seconds:.1f} s)")
-        print(printable(f"{bundle.name} is ready for {engine.description}"))
+        engine = TensorRtEngine(may_build=True, on_progress=show)
+        if bundle.static_graph is None:
+            raise EngineError(f"{bundle.path} has no {STATIC_GRAPH}, the form that TensorRT runs; export it again")
+        graphs: dict[Path, bytes | None] = {
+            bundle.path / name: bundle.read_graph(name) for name in (VISION_GRAPH, STATIC_GRAPH)
+        }
+        if DETECTOR_GRAPH in bundle.manifest["files"]:
+            graphs[bundle.path / DETECTOR_GRAPH] = None
+        if detector is not None:
+            if not detector.is_file():
+                raise EngineError(f"{detector}: there is no such detector; give the path of an ONNX file")
+            graphs[detector] = None
+        for file, content in graphs.items():
+            started = time.monotonic()
+            try:
+                graph = engine.load(file, content)
+                engine.offer_to_auto(file, content)
+            except KeyboardInterrupt:
+                bar.close()
+                report_error(f"cancelled the build of the engine of {file.name}; engines that were complete are kept")
+                raise
+            with tqdm.external_write_mode():
+                seconds = time.monotonic() - started
+                print(f"{file.name}: {engine.plan_path(file, content)} ({graph.mode}; {seconds:.1f} s)")
+    print(printable(f"{bundle.name} is ready for {engine.description}"))
 
 
 def _conclusion(compared: "list[EngineAgreement]") -> str:

@@ -24,7 +24,6 @@ from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
     console,
-    errors_in_a_sentence,
     input_files,
     log_to_terminal,
     print_json,
@@ -111,15 +110,14 @@ def acvr(
     options: LabelledOptions,
 ) -> None:
     """Measure coverage on sequences of the ACRV Robotic Vision Challenge."""
-    with errors_in_a_sentence():
-        _check(options, () if root is None else root.glob("*/labels.json"))
-        from smart_caption_ros.sources.acvr import AcvrSequences
-        from smart_caption_ros.sources.sequences import sample_sequences_path
+    _check(options, () if root is None else root.glob("*/labels.json"))
+    from smart_caption_ros.sources.acvr import AcvrSequences
+    from smart_caption_ros.sources.sequences import sample_sequences_path
 
-        if root is None:
-            root = sample_sequences_path()
-            report_error(f"no ROOT was given: taking the household sequences in the package, {root}")
-        _benchmark_labelled(AcvrSequences(root, objects=options.detections is None), options)
+    if root is None:
+        root = sample_sequences_path()
+        report_error(f"no ROOT was given: taking the household sequences in the package, {root}")
+    _benchmark_labelled(AcvrSequences(root, objects=options.detections is None), options)
 
 
 def coco(
@@ -131,11 +129,10 @@ def coco(
     options: LabelledOptions,
 ) -> None:
     """Measure coverage on images with ground truth in the COCO format."""
-    with errors_in_a_sentence():
-        _check(options, (*instances, *input_files([images])))
-        from smart_caption_ros.evaluation.coco_instances import CocoInstances
+    _check(options, (*instances, *input_files([images])))
+    from smart_caption_ros.evaluation.coco_instances import CocoInstances
 
-        _benchmark_labelled(CocoInstances(instances, images), options)
+    _benchmark_labelled(CocoInstances(instances, images), options)
 
 
 def folder(
@@ -147,16 +144,15 @@ def folder(
     options: FolderOptions,
 ) -> None:
     """Measure coverage on photographs without ground truth, against the objects that a detector finds."""
-    with errors_in_a_sentence():
-        _check(options, (detector, *input_files([photographs])))
-        from smart_caption_ros.captioning import Detector
-        from smart_caption_ros.detection.detector import MINIMUM_SCORE
-        from smart_caption_ros.evaluation.detected_folder import DetectedFolder
+    _check(options, (detector, *input_files([photographs])))
+    from smart_caption_ros.captioning import Detector
+    from smart_caption_ros.detection.detector import MINIMUM_SCORE
+    from smart_caption_ros.evaluation.detected_folder import DetectedFolder
 
-        score = MINIMUM_SCORE if options.detection_score is None else options.detection_score
-        loaded = Detector.from_onnx(detector, options.engine, minimum_score=score)
-        objects = f"detections by {detector.name}, score {score:g} or more: a reference, not ground truth"
-        _benchmark(DetectedFolder(photographs, loaded.detect), options, objects, loaded.class_names)
+    score = MINIMUM_SCORE if options.detection_score is None else options.detection_score
+    loaded = Detector.from_onnx(detector, options.engine, minimum_score=score)
+    objects = f"detections by {detector.name}, score {score:g} or more: a reference, not ground truth"
+    _benchmark(DetectedFolder(photographs, loaded.detect), options, objects, loaded.class_names)
 
 
 def score(
@@ -174,27 +170,26 @@ def score(
     class_counts: Annotated[bool, Option("--class-counts", help="Count each object, not each class once.")] = False,
 ) -> None:
     """Score a caption against the classes of objects, and print which noun was assigned to which class."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.detection.class_names import COCO_CLASSES
-        from smart_caption_ros.grounding import CoverageOptions, NounCoverage
+    from smart_caption_ros.detection.class_names import COCO_CLASSES
+    from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 
-        names = [name.strip() for name in classes.split(",") if name.strip()]
-        coverage = NounCoverage.load(
-            pipeline,
-            word_vectors,
-            synonyms=synonyms,
-            class_list=(*COCO_CLASSES, *names),
-            options=CoverageOptions(
-                minimum_similarity=minimum_similarity,
-                synonyms=synonyms is not None,
-                class_counts=class_counts,
-            ),
-        )
-        result = coverage.score(caption, names)
-        if as_json:
-            print_json(result.to_json())
-        else:
-            _print_coverage(result)
+    names = [name.strip() for name in classes.split(",") if name.strip()]
+    coverage = NounCoverage.load(
+        pipeline,
+        word_vectors,
+        synonyms=synonyms,
+        class_list=(*COCO_CLASSES, *names),
+        options=CoverageOptions(
+            minimum_similarity=minimum_similarity,
+            synonyms=synonyms is not None,
+            class_counts=class_counts,
+        ),
+    )
+    result = coverage.score(caption, names)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        _print_coverage(result)
 
 
 def _check(options: BenchmarkOptions, inputs: Iterable[Path]) -> None:

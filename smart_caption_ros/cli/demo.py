@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from smart_caption_ros.cli.options import Option
-from smart_caption_ros.cli.terminal import errors_in_a_sentence, input_files, needs_ros
+from smart_caption_ros.cli.terminal import input_files, needs_ros
 from smart_caption_ros.files import check_output, check_outputs_in
 
 
@@ -28,12 +28,11 @@ def demo(
     ] = None,
 ) -> None:
     """Start a camera node and a caption node, and print the captions that arrive over ROS 2."""
-    with errors_in_a_sentence():
-        with needs_ros("the demo"):
-            from smart_caption_ros.nodes.demo.demo import run_demo
-            from smart_caption_ros.nodes.demo.plan import DEFAULT_SOURCE, DemoOptions
-        if source is not None:
-            check_output(output / "contact_sheet.png", input_files([source]))
-            check_outputs_in(output / "overlays", "*.png", input_files([source]))
-        options = DemoOptions(DEFAULT_SOURCE if source is None else source, output, rate, timeout, max_frames, every)
-        raise typer.Exit(run_demo(options))
+    with needs_ros("the demo"):
+        from smart_caption_ros.nodes.demo.demo import run_demo
+        from smart_caption_ros.nodes.demo.plan import DEFAULT_SOURCE, DemoOptions
+    if source is not None:
+        check_output(output / "contact_sheet.png", input_files([source]))
+        check_outputs_in(output / "overlays", "*.png", input_files([source]))
+    options = DemoOptions(DEFAULT_SOURCE if source is None else source, output, rate, timeout, max_frames, every)
+    raise typer.Exit(run_demo(options))

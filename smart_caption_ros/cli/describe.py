@@ -25,7 +25,6 @@ from smart_caption_ros.cli.options import (
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
-    errors_in_a_sentence,
     input_files,
     log_to_terminal,
     print_json,
@@ -105,16 +104,15 @@ def describe(
 
     A frame that cannot be read is reported in its place, and the others are captioned; the exit status is then 1.
     """
-    with errors_in_a_sentence():
-        output = options.output
-        into_bag = output is not None and output.suffix in BAG_SUFFIXES
-        _check_combination(paths or [], options, into_bag=into_bag)
-        if options.shards is not None:
-            describe_shards(paths or [], options.shards, options)
-        elif output is not None and into_bag:
-            describe_one_bag(paths or [], output, options)
-        else:
-            _describe_frames(paths or [], options)
+    output = options.output
+    into_bag = output is not None and output.suffix in BAG_SUFFIXES
+    _check_combination(paths or [], options, into_bag=into_bag)
+    if options.shards is not None:
+        describe_shards(paths or [], options.shards, options)
+    elif output is not None and into_bag:
+        describe_one_bag(paths or [], output, options)
+    else:
+        _describe_frames(paths or [], options)
 
 
 def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:

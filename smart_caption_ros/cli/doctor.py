@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from smart_caption_ros.cli.options import JsonOption
-from smart_caption_ros.cli.terminal import FAILED, errors_in_a_sentence, print_json, print_table, printable, status
+from smart_caption_ros.cli.terminal import FAILED, print_json, print_table, printable, status
 
 if TYPE_CHECKING:
     from smart_caption_ros.measuring.doctor import Check
@@ -16,18 +16,17 @@ def doctor(as_json: JsonOption = False) -> None:
 
     The exit status is 1 if something is broken; optional parts that are absent do not count.
     """
-    with errors_in_a_sentence():
-        from smart_caption_ros.measuring import doctor as doctor_module
+    from smart_caption_ros.measuring import doctor as doctor_module
 
-        with status("") as show:
-            checks = doctor_module.run_checks(lambda name: show(f"checking: {name}"))
-        healthy = doctor_module.is_healthy(checks)
-        if as_json:
-            print_json({"healthy": healthy, "checks": [vars(check) for check in checks]})
-        else:
-            _print_checks(checks)
-        if not healthy:
-            raise typer.Exit(FAILED)
+    with status("") as show:
+        checks = doctor_module.run_checks(lambda name: show(f"checking: {name}"))
+    healthy = doctor_module.is_healthy(checks)
+    if as_json:
+        print_json({"healthy": healthy, "checks": [vars(check) for check in checks]})
+    else:
+        _print_checks(checks)
+    if not healthy:
+        raise typer.Exit(FAILED)
 
 
 def _print_checks(checks: "list[Check]") -> None:

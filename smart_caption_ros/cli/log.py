@@ -11,7 +11,6 @@ from smart_caption_ros.cli.options import Argument, JsonOption, LogOption, Optio
 from smart_caption_ros.cli.terminal import (
     FAILED,
     check_output_file,
-    errors_in_a_sentence,
     log_to_terminal,
     print_json,
     print_line,
@@ -42,24 +41,23 @@ class RecordOptions(FeedOptions):
 
 def record(*, options: RecordOptions) -> None:
     """Write captions of ROS topics or of --source into the log when their meaning changes, until Ctrl-C."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.caption_log import Bounds, CaptionLog
-        from smart_caption_ros.caption_log.recording import Recorder
-        from smart_caption_ros.caption_log.recording import record as record_feed
-        from smart_caption_ros.signals import EndSignals
+    from smart_caption_ros.caption_log import Bounds, CaptionLog
+    from smart_caption_ros.caption_log.recording import Recorder
+    from smart_caption_ros.caption_log.recording import record as record_feed
+    from smart_caption_ros.signals import EndSignals
 
-        log_to_terminal()
-        bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
-        # Before the log is created: a source may not be there.
-        opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
-        with CaptionLog(_path(options.log), bounds) as log, EndSignals() as signals:
-            recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
-            with opened as feed:
-                print(printable(f"writing {feed.description} to {log.path}; Ctrl-C ends"), flush=True)
-                record_feed(feed, recorder, lambda: signals.arrived, _print_event)
-            print(_summary(recorder))
-            if recorder.failed:
-                raise typer.Exit(FAILED)
+    log_to_terminal()
+    bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
+    # Before the log is created: a source may not be there.
+    opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
+    with CaptionLog(_path(options.log), bounds) as log, EndSignals() as signals:
+        recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
+        with opened as feed:
+            print(printable(f"writing {feed.description} to {log.path}; Ctrl-C ends"), flush=True)
+            record_feed(feed, recorder, lambda: signals.arrived, _print_event)
+        print(_summary(recorder))
+        if recorder.failed:
+            raise typer.Exit(FAILED)
 
 
 def _summary(recorder: "Recorder") -> str:
@@ -122,34 +120,33 @@ def find(
     options: FindOptions,
 ) -> None:
     """Find captions: where and when something was seen."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.results import write_picture_of
-        from smart_caption_ros.caption_log.times import iso_utc
+    from smart_caption_ros.caption_log import LogReader
+    from smart_caption_ros.caption_log.results import write_picture_of
+    from smart_caption_ros.caption_log.times import iso_utc
 
-        # The command takes what looks like an option for a word, because words may begin with a dash.
-        for word in words or ():
-            if word.startswith("--"):
-                raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")
-        query = _query(" ".join(words or ()), options)
-        with LogReader(_path(options.log)) as reader:
-            if options.count:
-                _print_overview(reader.path, reader.overview(query), options.as_json)
-                return
-            rows = reader.find(query, with_pictures=options.pictures is not None)
-            paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
-        if options.as_json:
-            print_json(
-                [
-                    {"id": row.id, "time": iso_utc(row.time_ns), **row.values, "picture": path and str(path)}
-                    for row, path in zip(rows, paths, strict=True)
-                ]
-            )
+    # The command takes what looks like an option for a word, because words may begin with a dash.
+    for word in words or ():
+        if word.startswith("--"):
+            raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")
+    query = _query(" ".join(words or ()), options)
+    with LogReader(_path(options.log)) as reader:
+        if options.count:
+            _print_overview(reader.path, reader.overview(query), options.as_json)
             return
-        for row, path in zip(rows, paths, strict=True):
-            _print_row(row, path)
-        if not rows:
-            print("nothing found")
+        rows = reader.find(query, with_pictures=options.pictures is not None)
+        paths = [write_picture_of(row, options.pictures) if options.pictures else None for row in rows]
+    if options.as_json:
+        print_json(
+            [
+                {"id": row.id, "time": iso_utc(row.time_ns), **row.values, "picture": path and str(path)}
+                for row, path in zip(rows, paths, strict=True)
+            ]
+        )
+        return
+    for row, path in zip(rows, paths, strict=True):
+        _print_row(row, path)
+    if not rows:
+        print("nothing found")
 
 
 def _path(log: Path | None) -> Path:
@@ -223,11 +220,10 @@ def export(
     ] = None,
 ) -> None:
     """Write the whole log as a CSV file."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.caption_log.results import export_csv
+    from smart_caption_ros.caption_log import LogReader
+    from smart_caption_ros.caption_log.results import export_csv
 
-        check_output_file(path, inputs=[_path(log)])
-        with LogReader(_path(log)) as reader:
-            count = export_csv(reader.all_rows(), path, pictures)
-        print(printable(f"{counted(count, 'caption')} in {path}"))
+    check_output_file(path, inputs=[_path(log)])
+    with LogReader(_path(log)) as reader:
+        count = export_csv(reader.all_rows(), path, pictures)
+    print(printable(f"{counted(count, 'caption')} in {path}"))

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, g
 
 import typer
 
-from smart_caption_ros.cli.terminal import only_json_on_stdout
+from smart_caption_ros.cli.terminal import errors_in_a_sentence, only_json_on_stdout
 
 if TYPE_CHECKING:
     from smart_caption_ros.fleet.workers import Workers
@@ -159,7 +159,7 @@ def add_command(app: typer.Typer, command: Callable[..., None], **context_settin
 
 
 def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that calls ``command`` and whose signature typer understands."""
+    """Return a function with a signature that typer understands; it calls ``command`` and reports its errors."""
     hints = get_type_hints(command, include_extras=True)
     group = hints.get("options")
     parameters = [
@@ -178,7 +178,7 @@ def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
         prints_json = bool(values.get("as_json")) or values.get("output") == Path("-")
         if group is not None:
             values["options"] = group(**{field.name: values.pop(field.name) for field in fields})
-        with only_json_on_stdout() if prints_json else nullcontext():
+        with only_json_on_stdout() if prints_json else nullcontext(), errors_in_a_sentence():
             command(**values)
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by inspect.signature

@@ -10,12 +10,7 @@ import typer
 
 from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import LogOption, Option
-from smart_caption_ros.cli.terminal import (
-    WRONG_USAGE,
-    errors_in_a_sentence,
-    log_to_terminal,
-    report_error,
-)
+from smart_caption_ros.cli.terminal import WRONG_USAGE, log_to_terminal, report_error
 
 if TYPE_CHECKING:
     from smart_caption_ros.serving import Access, PageServer, TlsFiles
@@ -45,31 +40,30 @@ class ServeOptions(FeedOptions):
 
 def serve(*, options: ServeOptions) -> None:
     """Show live captions on a web page, of ROS topics or of --source, until Ctrl-C."""
-    with errors_in_a_sentence():
-        from smart_caption_ros.caption_log import LogReader
-        from smart_caption_ros.serving import Hub, PageServer, ServingError
-        from smart_caption_ros.serving.feeding import pass_on
-        from smart_caption_ros.signals import EndSignals
+    from smart_caption_ros.caption_log import LogReader
+    from smart_caption_ros.serving import Hub, PageServer, ServingError
+    from smart_caption_ros.serving.feeding import pass_on
+    from smart_caption_ros.signals import EndSignals
 
-        log_to_terminal()
-        if options.log is not None and options.log.exists():  # it may be made later
-            LogReader(options.log).close()
-        try:
-            access = _access(options)
-            domain = os.environ.get("ROS_DOMAIN_ID", "0")
-            hub = Hub(", ".join(options.source or []) or f"ROS 2 domain {domain}")
-            server = PageServer(hub, access, options.host, options.port, _tls(options), options.log)
-        except ServingError as error:
-            report_error(str(error))
-            raise typer.Exit(WRONG_USAGE) from None
-        try:
-            opened = open_feed(options, "caption_page", loop=options.loop, are_images_wanted=lambda: hub.browsers > 0)
-            # The signals end the loop and not the process, so that the browsers' streams are ended, too.
-            with EndSignals() as ending, server, opened as feed:
-                print(_address_sentence(server, access.token), flush=True)
-                pass_on(feed, hub, lambda: ending.arrived)
-        finally:
-            server.close()
+    log_to_terminal()
+    if options.log is not None and options.log.exists():  # it may be made later
+        LogReader(options.log).close()
+    try:
+        access = _access(options)
+        domain = os.environ.get("ROS_DOMAIN_ID", "0")
+        hub = Hub(", ".join(options.source or []) or f"ROS 2 domain {domain}")
+        server = PageServer(hub, access, options.host, options.port, _tls(options), options.log)
+    except ServingError as error:
+        report_error(str(error))
+        raise typer.Exit(WRONG_USAGE) from None
+    try:
+        opened = open_feed(options, "caption_page", loop=options.loop, are_images_wanted=lambda: hub.browsers > 0)
+        # The signals end the loop and not the process, so that the browsers' streams are ended, too.
+        with EndSignals() as ending, server, opened as feed:
+            print(_address_sentence(server, access.token), flush=True)
+            pass_on(feed, hub, lambda: ending.arrived)
+    finally:
+        server.close()
 
 
 def _access(options: ServeOptions) -> "Access":

@@ -8,13 +8,7 @@ import typer
 
 from smart_caption_ros.cli.caption_feed import FeedOptions, open_feed
 from smart_caption_ros.cli.options import Option
-from smart_caption_ros.cli.terminal import (
-    errors_in_a_sentence,
-    log_to_terminal,
-    print_json,
-    printable,
-    report_error,
-)
+from smart_caption_ros.cli.terminal import log_to_terminal, print_json, printable, report_error
 
 
 @dataclass(frozen=True)
@@ -30,31 +24,30 @@ def watch(*, options: WatchOptions) -> None:
 
     A line for each caption is printed instead where stdout is no terminal, as in a pipe.
     """
-    with errors_in_a_sentence():
-        from rich.console import Console
+    from rich.console import Console
 
-        from smart_caption_ros.live.terminal import caption_line, caption_records
-        from smart_caption_ros.live.terminal import watch as watch_feed
+    from smart_caption_ros.live.terminal import caption_line, caption_records
+    from smart_caption_ros.live.terminal import watch as watch_feed
 
-        for name in () if options.source else ("bundle", "engine", "detector", "interval", "loop"):
-            if getattr(options, name) != getattr(WatchOptions(), name):
-                raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
-        can_draw = sys.stdout.isatty() and not Console().is_dumb_terminal
-        as_lines = options.as_json or options.count is not None or not can_draw
-        if as_lines:
-            log_to_terminal()
-        opened = open_feed(
-            options,
-            "smart_caption_watch",
-            cameras=options.camera or (),
-            loop=options.loop,
-            are_images_wanted=lambda: False,
-        )
-        with opened as feed:
-            if not as_lines:
-                raise typer.Exit(watch_feed(feed))
-            for live in caption_records(feed, count=options.count, report=report_error):
-                if options.as_json:
-                    print_json(live.to_json(), indent=None)
-                else:
-                    print(printable(caption_line(live)), flush=True)
+    for name in () if options.source else ("bundle", "engine", "detector", "interval", "loop"):
+        if getattr(options, name) != getattr(WatchOptions(), name):
+            raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
+    can_draw = sys.stdout.isatty() and not Console().is_dumb_terminal
+    as_lines = options.as_json or options.count is not None or not can_draw
+    if as_lines:
+        log_to_terminal()
+    opened = open_feed(
+        options,
+        "smart_caption_watch",
+        cameras=options.camera or (),
+        loop=options.loop,
+        are_images_wanted=lambda: False,
+    )
+    with opened as feed:
+        if not as_lines:
+            raise typer.Exit(watch_feed(feed))
+        for live in caption_records(feed, count=options.count, report=report_error):
+            if options.as_json:
+                print_json(live.to_json(), indent=None)
+            else:
+                print(printable(caption_line(live)), flush=True)
