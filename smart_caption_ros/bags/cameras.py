@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
-from smart_caption_ros.bags.message_types import typestore
+from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.sources import SourceError
-from smart_caption_ros.sources.bag import RAW, image_messages, image_topics
+from smart_caption_ros.sources.bag import RAW, image_messages, image_topics, read_message
 from smart_caption_ros.sources.bag_storage import BagStorage
 
 _COMPRESSED = "/compressed"
@@ -98,8 +97,8 @@ def _is_depth(storage: BagStorage, topic: str) -> bool:
         return True
     for stored in image_messages(storage, [topic]):
         try:
-            message: Any = typestore().deserialize_cdr(stored.data, stored.message_type)
-        except Exception:  # a malformed first message says nothing of the others
+            message = read_message(stored)
+        except ImageMessageError:  # it says nothing of the others
             return False
         encoding = message.encoding if stored.message_type == RAW else message.format.split(";")[0].strip()
         return encoding in _DEPTH_ENCODINGS

@@ -15,9 +15,8 @@ from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
 from smart_caption_ros.imaging import ImageMessageError
 from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, CaptionStatus, Trust
-from smart_caption_ros.sources.bag import DECODERS
+from smart_caption_ros.sources.bag import DECODERS, read_message
 from smart_caption_ros.sources.bag_storage import StoredMessage
-from smart_caption_ros.text import error_line
 
 
 @dataclass(frozen=True)
@@ -76,21 +75,16 @@ class MessageCaptioner:
             The serialised Caption, None where the image message cannot be read at all; the text, None where the image
             has none; and why the image has no caption, one sentence, else empty.
         """
-        types = message_types()
         try:
-            message: Any = typestore().deserialize_cdr(stored.data, stored.message_type)
-        except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
-            return None, None, f"the message cannot be read: {error_line(error)}"
+            message = read_message(stored)
+        except ImageMessageError as error:
+            return None, None, str(error)
         try:
             caption = self._captioner.caption(DECODERS[stored.message_type](message))
         except (ImageMessageError, EngineError) as error:
-            reason = str(error)
-            if not isinstance(error, ImageMessageError):
-                reason = f"the engine failed on this image: {reason}"
-            failed = to_message(
-                types, CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=camera), message.header
-            )
-            return _serialised(failed), None, reason
+            reason = f"the engine failed on this image: {error}" if isinstance(error, EngineError) else str(error)
+            failed = CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=camera)
+            return _serialised(failed, message.header), None, reason
         grounding = replace(ground_caption(self.coverage, caption), time_s=0.0)
         record = CaptionRecord.of(
             replace(caption, timing=Timing(0.0, 0.0, 0.0, 0.0, caption.timing.steps)),
@@ -99,9 +93,8 @@ class MessageCaptioner:
             trust=self._trust,
             camera=camera,
         )
-        made = _serialised(to_message(types, record, message.header))
-        return made, record.caption.text or None, ""
+        return _serialised(record, message.header), record.caption.text or None, ""
 
 
-def _serialised(message: Any) -> bytes:
-    return bytes(typestore().serialize_cdr(message, CAPTION))
+def _serialised(record: CaptionRecord, header: Any) -> bytes:
+    return bytes(typestore().serialize_cdr(to_message(message_types(), record, header), CAPTION))

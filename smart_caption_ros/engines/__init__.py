@@ -32,20 +32,6 @@ _NOT_AUTOMATIC = "onnxruntime-tensorrt"
 ENGINE_NAMES = (AUTO, *_REMEDIES)
 
 
-def _create(
-    name: str,
-    threads: int | None = None,
-    *,
-    spinning: bool = True,
-    may_build: bool = False,
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> Engine:
-    """Create an engine by name; ``may_build``: whether it may build engines, which takes minutes."""
-    if name == "tensorrt":
-        return TensorRtEngine(may_build=may_build, is_cancelled=is_cancelled)
-    return OnnxRuntimeEngine(_PROVIDERS[name], threads, spinning=spinning)
-
-
 @dataclass(frozen=True)
 class EngineChoice:
     """Why an engine was chosen.
@@ -94,7 +80,7 @@ def load_with(
         if candidate == _NOT_AUTOMATIC:
             continue
         try:
-            engine = _create(candidate, threads, spinning=spinning)
+            engine = create_engine(candidate, threads, spinning=spinning, may_build=False)
         except EngineError as error:
             _LOGGER.debug("not %s: %s", candidate, error)
             absent.insert(0, f"{candidate}: {error}")
@@ -115,9 +101,13 @@ def create_engine(
     threads: int | None = None,
     *,
     spinning: bool = True,
+    may_build: bool = True,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Engine:
     """Create an engine by name, or with ``auto`` the fastest one that works on this machine.
+
+    Args:
+        may_build: whether the engine of a graph may be built, which takes minutes.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here.
@@ -126,7 +116,9 @@ def create_engine(
         return load_with(AUTO, threads, lambda engine: engine, spinning=spinning)[0]
     if name not in ENGINE_NAMES:
         raise EngineError(f"unknown engine {name!r}; choose one of {', '.join(ENGINE_NAMES)}")
-    return _create(name, threads, spinning=spinning, may_build=True, is_cancelled=is_cancelled)
+    if name == "tensorrt":
+        return TensorRtEngine(may_build=may_build, is_cancelled=is_cancelled)
+    return OnnxRuntimeEngine(_PROVIDERS[name], threads, spinning=spinning)
 
 
 def available_engines() -> list[EngineReport]:
@@ -134,7 +126,7 @@ def available_engines() -> list[EngineReport]:
     reports = []
     for name, remedy in _REMEDIES.items():
         try:
-            reports.append(EngineReport(name, True, _create(name).description, ""))
+            reports.append(EngineReport(name, True, create_engine(name, may_build=False).description, ""))
         except EngineError as error:
             reports.append(EngineReport(name, False, str(error), remedy))
     return reports

@@ -23,8 +23,8 @@ from smart_caption_ros.imaging.pixels import scaled_to_8_bits
 logger = logging.getLogger(__name__)
 
 _EXIF_ORIENTATION = 0x0112  # PIL.ExifTags.Base.Orientation, since Pillow 9.4
-_BEFORE_OPENCV_4_6 = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)
-_TIFF_IS_FRACTIONS = _BEFORE_OPENCV_4_6  # it takes all TIFF pixels of 32 bits for floating-point numbers
+# OpenCV before 4.6 takes all TIFF pixels of 32 bits for floating-point numbers.
+_TIFF_IS_FRACTIONS = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 6)
 
 MAX_PIXELS = 50_000_000
 """Default limit of decoded images. A PNG of a few megabytes can hold 900 million pixels, 2.7 GB."""

@@ -129,10 +129,9 @@ class SourceFeed(CaptionFeed):
 
     def _read_passes(self, camera: _SourceCamera) -> None:
         while True:
-            reported = 0
             anchor: tuple[float, float] | None = None  # stamp and monotonic time from which frames are timed
             for frame in camera.source:
-                reported = self._report_skipped(camera, reported)
+                self._report_skipped(camera)
                 if frame.stamp_ns is None:
                     if not self._offer_photograph(camera, frame):
                         return
@@ -143,15 +142,14 @@ class SourceFeed(CaptionFeed):
                     anchor = (stamp_s, now_s)
                 if not self._offer(camera, frame, anchor[1] + stamp_s - anchor[0]):
                     return
-            self._report_skipped(camera, reported)
+            self._report_skipped(camera)
             if not self._loop:
                 return
 
-    def _report_skipped(self, camera: _SourceCamera, reported: int) -> int:
-        for skipped in camera.source.skipped_frames[reported:]:
+    def _report_skipped(self, camera: _SourceCamera) -> None:
+        for skipped in camera.source.newly_skipped():
             text = f"cannot read {camera.source.address_of(skipped)}: {skipped.reason}"
             self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
-        return len(camera.source.skipped_frames)
 
     def _offer(self, camera: _SourceCamera, frame: Frame, due_s: float) -> bool:
         """Put a frame into its slot when it is due; return False if the feed ends before."""

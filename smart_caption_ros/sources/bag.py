@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,23 +48,15 @@ class Bag(FrameSource):
         return f"bag {self.spec}, topic {self.topic} ({self.known_length} images)"
 
     def _frames(self, step: int) -> Iterator[Frame]:
-        from rosbags.typesys import Stores, get_typestore
-
-        # Both image types are equal in all ROS 2 distributions: one type store reads every bag, also bags
-        # with messages of other packages whose definitions are missing.
-        typestore = get_typestore(Stores.ROS2_JAZZY)
         name = self.topic.strip("/").replace("/", "_")
         with BagStorage(Path(self.spec)) as storage:
             for index, stored in enumerate(image_messages(storage, [self.topic])):
                 frame_name = f"{name}#{index:06d}"
                 try:
-                    message: Any = typestore.deserialize_cdr(stored.data, stored.message_type)
+                    message = read_message(stored)
                     image_bgr = DECODERS[stored.message_type](message)
                 except ImageMessageError as error:
                     self._skip(frame_name, index, error)
-                    continue
-                except Exception as error:
-                    self._skip(frame_name, index, f"the message cannot be read: {error_line(error)}")
                     continue
                 stamp = message.header.stamp
                 stamp_ns = stamp.sec * 10**9 + stamp.nanosec
@@ -82,6 +75,26 @@ def image_topics(storage: BagStorage) -> dict[str, int]:
 def image_messages(storage: BagStorage, topics: Collection[str]) -> Iterator[StoredMessage]:
     """Yield the images on some topics, in the order of :meth:`BagStorage.messages`."""
     return (stored for stored in storage.messages(topics) if stored.message_type in DECODERS)
+
+
+def read_message(stored: StoredMessage) -> Any:
+    """Deserialise an image message.
+
+    Raises:
+        ImageMessageError: it is malformed.
+    """
+    try:
+        return _image_types().deserialize_cdr(stored.data, stored.message_type)
+    except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
+        raise ImageMessageError(f"the message cannot be read: {error_line(error)}") from error
+
+
+@cache
+def _image_types() -> Any:
+    """Return the types of one distribution: both image types are equal in all, so that it reads every bag."""
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS2_JAZZY)
 
 
 def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) -> str:

@@ -75,12 +75,8 @@ def describe(
 def _describe_source(
     captioner: Captioner, source: FrameSource, every: int, coverage: NounCoverage | None, trust: Trust
 ) -> Iterator[CaptionedFrame]:
-    reported = 0
-
     def newly_skipped() -> Iterator[CaptionedFrame]:
-        nonlocal reported
-        new, reported = source.skipped_frames[reported:], len(source.skipped_frames)
-        for skipped in new:
+        for skipped in source.newly_skipped():
             if skipped.index % every == 0:
                 address = source.address_of(skipped)
                 yield CaptionedFrame.unread(source.spec, address, f"cannot read {address}: {skipped.reason}")

@@ -77,6 +77,7 @@ class FrameSource(ABC):
         self.known_length: int | None = None
         """Number of frames in a pass, unreadable ones included; None if unknown."""
         self.skipped_frames: list[SkippedFrame] = []
+        self._taken = 0
 
     @classmethod
     @abstractmethod
@@ -105,7 +106,7 @@ class FrameSource(ABC):
 
     def every(self, step: int) -> Iterator[Frame]:
         """Yield, in one pass, the frames whose index is a multiple of `step`."""
-        self.skipped_frames = []
+        self.skipped_frames, self._taken = [], 0
         count = 0
         for frame in self._frames(step):
             if frame.index % step == 0:
@@ -114,6 +115,12 @@ class FrameSource(ABC):
         if count == 0:
             why = f": {self.skipped_frames[0].reason}" if self.skipped_frames else ""
             raise SourceError(f"no frame could be read from {self.description}{why}")
+
+    def newly_skipped(self) -> list[SkippedFrame]:
+        """Return the frames that were skipped since the last call in this pass."""
+        new = self.skipped_frames[self._taken :]
+        self._taken += len(new)
+        return new
 
     def _read(
         self, path: Path, name: str, index: int, objects: tuple[GroundTruthObject, ...] | None = None
