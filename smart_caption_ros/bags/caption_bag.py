@@ -79,11 +79,7 @@ class BagReport:
 
 
 def check_bag_output(output: Path, *, force: bool) -> None:
-    """Refuse an output that is no .mcap or .db3 file, or that exists and is not to be replaced.
-
-    Raises:
-        SourceError: one sentence.
-    """
+    """Raise SourceError for an output that is no .mcap or .db3 file, or that exists and is not to be replaced."""
     if output.suffix not in OUTPUT_SUFFIXES:
         raise SourceError(f"{output} must end in {' or '.join(OUTPUT_SUFFIXES)}")
     if output.exists() and not force:

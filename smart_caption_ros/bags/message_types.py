@@ -16,11 +16,7 @@ STRING = "std_msgs/msg/String"
 
 @cache
 def typestore() -> "Typestore":
-    """Return the types of ROS 2 and of this package; image types are equal in all distributions.
-
-    Raises:
-        FileNotFoundError: the definitions of the package's messages are not installed.
-    """
+    """Return the types of ROS 2 and of this package; raises FileNotFoundError where the latter are not installed."""
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
     store = get_typestore(Stores.ROS2_JAZZY)

@@ -140,8 +140,7 @@ def record(
 ) -> None:
     """Write the captions of a feed, which was started, until it ends or `should_stop` returns True.
 
-    Raises:
-        FeedError: the feed can never give a caption.
+    Raises FeedError where the feed can never give a caption.
     """
     while not (should_stop() or feed.ended):
         item = feed.next(_WAIT_S)

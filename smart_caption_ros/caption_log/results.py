@@ -1,4 +1,4 @@
-"""What was found, as a program reads it and as a person does: CSV, a line, pictures."""
+"""Write what was found as a CSV file and pictures."""
 
 import base64
 import csv
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.caption_log.row import LogRow
-from smart_caption_ros.caption_log.times import iso_utc, local_time
+from smart_caption_ros.caption_log.times import iso_utc
 from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
 from smart_caption_ros.json_text import json_text
 
@@ -20,23 +20,8 @@ def place_of(pose: Mapping[str, Any]) -> str:
     return f"{pose['frame_id']} {', '.join(f'{value:.2f}' for value in pose['position'])}"
 
 
-def line_of(row: LogRow) -> str:
-    """Return when and where, for a person."""
-    where = f"  {place_of(row.pose)}" if row.pose is not None else ""
-    return f"{local_time(row.time_ns)}  {row.camera} of {row.robot}{where}"
-
-
-def objects_of(row: LogRow) -> str:
-    """Return the classes of the detected objects for a person: "wine glass, 2 chair"."""
-    return ", ".join(f"{count} {name}" if count > 1 else name for name, count in row.classes.items())
-
-
 def write_picture_of(row: LogRow, folder: Path) -> Path | None:
-    """Write the picture of a row as `<id>.jpg` into a folder, and return its path; None where there is none.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write the picture of a row as `<id>.jpg` into a folder, and return its path; None where there is none."""
     if row.picture is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)

@@ -60,11 +60,7 @@ class LogRow:
         return tuple(dict.fromkeys([*(noun["lemma"] for noun in self.values["nouns"]), *self.classes]))
 
     def record(self) -> "CaptionRecord":
-        """Convert to a record with its picture, to be shown and drawn like a live one.
-
-        Raises:
-            ValueError: the row is damaged.
-        """
+        """Convert to a record with its picture, like a live one; raises ValueError where the row is damaged."""
         from smart_caption_ros.imaging import decode_image_bytes
         from smart_caption_ros.record import CaptionRecord, LazyImage
 

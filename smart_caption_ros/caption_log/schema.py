@@ -73,7 +73,7 @@ _ATTEMPTS, _PAUSE_S = 50, 0.02
 
 
 class CaptionLogError(ExpectedError):
-    """The log cannot be opened, written, searched or read. The message is one sentence for a person."""
+    """The log cannot be opened, written, searched or read."""
 
 
 def default_log_path() -> Path:
@@ -85,12 +85,9 @@ def default_log_path() -> Path:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a log, or create it with its folder.
+    """Open a log that other processes may write, too, or create it with its folder.
 
-    Several processes may write to one log: SQLite lets one after the other.
-
-    Raises:
-        CaptionLogError: the file is something else, of another version, or cannot be written; one sentence.
+    Raises CaptionLogError where the file is something else, of another version, or cannot be written.
     """
     # Absolute, because SQLite reads "file:name" and ":memory:" in a way of its own.
     path = path.expanduser().absolute()
@@ -122,8 +119,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open a log that another process may be writing; it is not changed.
 
-    Raises:
-        CaptionLogError: there is no such file, or it is something else or of another version; one sentence.
+    Raises CaptionLogError where there is no such file, or it is something else or of another version.
     """
     path = path.expanduser()
     if not path.exists():

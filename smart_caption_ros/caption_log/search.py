@@ -48,11 +48,7 @@ class Near:
 
     @classmethod
     def parse(cls, text: str, radius_m: float = 1.0, frame_id: str = "") -> "Near":
-        """Read "x,y" or "x,y,z" as a person writes it.
-
-        Raises:
-            CaptionLogError: it is something else.
-        """
+        """Read "x,y" or "x,y,z" as a person writes it; raises CaptionLogError for anything else."""
         try:
             x, y, *z = map(float, text.split(","))
             (height,) = z or (None,)
@@ -144,10 +140,7 @@ class LogReader:
     """A log that is open for reading, also while it is written; a context manager for use from one thread at a time."""
 
     def __init__(self, path: Path) -> None:
-        """
-        Raises:
-            CaptionLogError: see :func:`smart_caption_ros.caption_log.schema.open_to_read`.
-        """
+        """Open the file; raises what :func:`smart_caption_ros.caption_log.schema.open_to_read` raises."""
         self.path = path.expanduser()
         self._connection = open_to_read(path)
         self._connection.create_function("begins", 2, begins, deterministic=True)
@@ -162,11 +155,7 @@ class LogReader:
         self._connection.close()
 
     def overview(self, query: Query | None = None) -> Overview:
-        """Count the captions that match, whatever the limit of the query; all of them without a query.
-
-        Raises:
-            CaptionLogError: see :meth:`find`.
-        """
+        """Count the captions that match, whatever the limit of the query; all of them without a query."""
         if query is None or query == Query(limit=query.limit, order=query.order):
             origins = self._rows("SELECT robot, camera, pose_frame, captions FROM origin ORDER BY robot, camera")
             first, last = self._rows("SELECT (SELECT min(id) FROM caption), (SELECT max(id) FROM caption)")[0]
@@ -220,11 +209,7 @@ class LogReader:
         return [_highlights(row, words, *marked.get(row.id, ("", ""))) for row in rows]
 
     def all_rows(self) -> Iterator[LogRow]:
-        """Yield all rows with their pictures, the oldest first.
-
-        Raises:
-            CaptionLogError: the log is damaged.
-        """
+        """Yield all rows with their pictures, the oldest first."""
         statement = (
             f"SELECT {_COLUMNS}, jpeg FROM caption LEFT JOIN picture ON picture.id = caption.id ORDER BY caption.id"
         )

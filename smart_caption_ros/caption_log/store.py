@@ -57,11 +57,7 @@ class CaptionLog:
     """
 
     def __init__(self, path: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008 # immutable
-        """Open or create the file.
-
-        Raises:
-            CaptionLogError: see :func:`smart_caption_ros.caption_log.schema.open_to_write`.
-        """
+        """Open or create the file; raises what :func:`smart_caption_ros.caption_log.schema.open_to_write` raises."""
         self.path = path.expanduser()
         self.bounds = bounds
         self.new_files = 0
@@ -97,8 +93,7 @@ class CaptionLog:
             The id of the row.
 
         Raises:
-            CaptionLogError: it cannot be written, for example because the disk is full; nothing was, and the next call
-                may succeed.
+            CaptionLogError: it cannot be written, for example because the disk is full; the next call may succeed.
         """
         with self._transaction():
             number = self._insert(_row_of(record, picture))
@@ -108,11 +103,7 @@ class CaptionLog:
         return number
 
     def add(self, records: "Iterable[CaptionRecord]") -> None:
-        """Write captions without pictures in one transaction; no bound is applied.
-
-        Raises:
-            CaptionLogError: a caption cannot be written; none was.
-        """
+        """Write captions without pictures, all or none, in one transaction; no bound is applied."""
         with self._transaction():
             for record in records:
                 self._insert(_row_of(record))
@@ -122,9 +113,6 @@ class CaptionLog:
 
         Returns:
             Whether all bounds are kept now; if not, the next call goes on.
-
-        Raises:
-            CaptionLogError: the file cannot be written.
         """
         for _ in range(_BATCHES_AN_APPEND):
             with self._transaction():

@@ -7,7 +7,8 @@ everything that later code relies on. docs/bundles.md describes the format.
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from smart_caption_ros.detection.layouts import LAYOUT_NAMES
 from smart_caption_ros.engines.base import GraphForm
 from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.files import sha256_of, sha256_of_bytes, write_text_atomically
-from smart_caption_ros.imaging.preprocessing import INTERPOLATIONS, Preprocessing
+from smart_caption_ros.imaging.preprocessing import Preprocessing
 from smart_caption_ros.json_text import replace_lone_surrogates
 
 FORMAT_VERSION = 6
@@ -95,11 +96,7 @@ class VisionBundle:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> "VisionBundle":
-        """Read and check the vision graph of a bundle, with a captioner or without; arguments as :meth:`Bundle.load`.
-
-        Raises:
-            BundleError: the bundle is missing, malformed, changed after export or of another format.
-        """
+        """Read and check the vision graph of a bundle, with a captioner or without; as :meth:`Bundle.load`."""
         read = _open(path)
         read.check_files(VISION_GRAPH)
         return VisionBundle(**_read_vision(read))
@@ -177,11 +174,7 @@ class Bundle(VisionBundle):
 
 
 def load_bundle(path: str | os.PathLike[str] | None = None) -> VisionBundle:
-    """Read a bundle, or one that holds a vision graph alone.
-
-    Raises:
-        BundleError: as :meth:`Bundle.load`.
-    """
+    """Read a bundle, or one that holds a vision graph alone; as :meth:`Bundle.load`."""
     return (Bundle if _open(path).has_captioner else VisionBundle).load(path)
 
 
@@ -239,15 +232,14 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 def _read_preprocessing(read: "_Reader") -> Preprocessing:
     width, height = read.integer("preprocessing.width"), read.integer("preprocessing.height")
-    wanted, shorter = f"one of {', '.join(INTERPOLATIONS)}", None
-    interpolation = read.value("preprocessing.interpolation", str, wanted, lambda name: name in INTERPOLATIONS)
-    if "shorter_side" in read.manifest["preprocessing"]:
-        longest = max(width, height)
-        shorter = read.value("preprocessing.shorter_side", int, f"at least {longest}", lambda side: side >= longest)
-    first = None
-    if "longer_side_first" in read.manifest["preprocessing"]:
-        first = read.integer("preprocessing.longer_side_first")
-    return Preprocessing(width, height, interpolation, shorter, first)
+    interpolation = read.value("preprocessing.interpolation", str, "a name", bool)
+    sides = {
+        key: read.integer(f"preprocessing.{key}")
+        for key in ("shorter_side", "longer_side_first")
+        if key in read.manifest["preprocessing"]
+    }
+    with read.errors_named("preprocessing"):
+        return Preprocessing(width, height, interpolation, **sides)
 
 
 def _read_vocabulary(read: "_Reader") -> Vocabulary:
@@ -256,10 +248,8 @@ def _read_vocabulary(read: "_Reader") -> Vocabulary:
         key: read.value(f"vocabulary.{key}", kind, f"a {kind.__name__}", lambda value: True)
         for key, kind in (("continuation", str), ("attachment", str), ("clean_up", bool))
     }
-    try:
+    with read.errors_named(f"{VOCABULARY} is malformed"):
         return Vocabulary.load(path, **joining)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise BundleError(f"{path} is malformed: {error}") from None
 
 
 def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
@@ -275,10 +265,8 @@ def _read_captioner_inputs(read: "_Reader") -> tuple[str, ...]:
 def _read_search(read: "_Reader") -> Search:
     for field in fields(Search):
         read.value(f"decoding.{field.name}", object, "a setting of the search", lambda value: True)
-    try:
+    with read.errors_named("decoding"):
         return Search.from_json(read.manifest["decoding"])
-    except ValueError as error:
-        raise BundleError(f"{read.folder / MANIFEST}: decoding: {error}; export the bundle again") from None
 
 
 def _read_calibration(read: "_Reader") -> Calibration | None:
@@ -312,6 +300,13 @@ class _Reader:
 
     folder: Path
     manifest: dict[str, Any]
+
+    @contextmanager
+    def errors_named(self, part: str) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise BundleError(f"{self.folder / MANIFEST}: {part}: {error}; export the bundle again") from None
 
     def value(self, key: str, kind: type | tuple[type, ...], wanted: str, valid: Callable[[Any], bool]) -> Any:
         value: Any = self.manifest

@@ -211,8 +211,7 @@ class Captioner:
     def guide(self) -> Guide | None:
         """Lets detected objects guide the search for words, such as an ObjectsGuide; None where it is off.
 
-        Raises:
-            BundleError: on setting; the bundle has no inputs for a guide.
+        Setting it raises BundleError where the bundle has no inputs for a guide.
         """
         return self._guide
 
@@ -250,7 +249,10 @@ class Captioner:
         output = self._vision.run(preprocessed)
         detected = self._detect(image_bgr, output)
         vision_ended = time.perf_counter()
-        biases = self._word_biases(detected.class_scores if objects is None else ClassScores.of_objects(objects))
+        biases = None
+        if self._guide is not None:
+            class_scores = detected.class_scores if objects is None else ClassScores.of_objects(objects)
+            biases = self._guide.word_biases(class_scores, self.bundle.vocabulary)
         beams = self.decode(output.tokens, image_size=_sizes([image_bgr]), biases=biases)
         ended = time.perf_counter()
         words, log_probabilities = beams["words"][0], beams["log_probabilities"][0, 0]
@@ -359,9 +361,6 @@ class Captioner:
             height, width = image_bgr.shape[:2]
             return self.detector.detections(output, width, height)
         return _NO_DETECTIONS if self.detector is None else self.detector.detections(image_bgr)
-
-    def _word_biases(self, class_scores: ClassScores) -> WordBiases | None:
-        return None if self._guide is None else self._guide.word_biases(class_scores, self.bundle.vocabulary)
 
     def _alternatives(self, beams: np.ndarray, scores: np.ndarray, best: str) -> tuple[Alternative, ...]:
         """Return the captions of the lower beams (k - 1, T) that have ended, without repetitions and the best one."""

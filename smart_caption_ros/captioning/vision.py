@@ -57,11 +57,7 @@ class Vision:
     """
 
     def __init__(self, bundle: VisionBundle, engine: Engine) -> None:
-        """
-        Raises:
-            EngineError: the graph cannot be loaded.
-            BundleError: the graph does not have the inputs and outputs of a vision graph.
-        """
+        """Load the graph; raises EngineError, and BundleError where it does not have the tensors of a vision graph."""
         self._preprocessing = bundle.preprocessing
         self._grid_boxes = grid_boxes(*bundle.grid, bundle.tokens_before_grid)
         self._grid_boxes[: bundle.tokens_before_grid] = np.nan

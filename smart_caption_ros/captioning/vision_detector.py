@@ -29,8 +29,7 @@ class VisionDetector:
     def detections(self, output: VisionOutput, width: int, height: int) -> DetectorOutput:
         """Decode the detections of one frame, width x height pixels, from the output of its vision graph.
 
-        Raises:
-            BundleError: the graph's arrays do not fit the classes of the bundle.
+        Raises BundleError where the graph's arrays do not fit the classes of the bundle.
         """
         boxes, scores = output.boxes, output.class_scores
         assert boxes is not None

@@ -56,11 +56,6 @@ def open_feed(
         are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.
         map_frame: frame in which to look up where the robot is in ROS; empty looks up nothing.
         robot_frame: frame of the robot; empty takes that of the image.
-
-    Raises:
-        typer.BadParameter: an option makes no sense.
-        typer.Exit: ROS 2 is needed and missing; a sentence was printed.
-        SourceError: a source cannot be opened.
     """
     if options.source:
         return _source_feed(options, cameras, loop)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smart_caption_ros.cli.describe_bags import BAG_SUFFIXES, describe_one_bag, describe_shards, model_settings
+from smart_caption_ros.cli.describe_bags import describe_one_bag, describe_shards, model_settings
 from smart_caption_ros.cli.options import (
     Argument,
     EngineOption,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 # Five pictures per row, so that captions on a sheet are still readable.
 _SHEET_PICTURES, _SHEET_COLUMNS = 48, 5
+_BAG_SUFFIXES = (".mcap", ".db3")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def describe(
     A frame that cannot be read is reported in its place, and the others are captioned; the exit status is then 1.
     """
     output = options.output
-    into_bag = output is not None and output.suffix in BAG_SUFFIXES
+    into_bag = output is not None and output.suffix in _BAG_SUFFIXES
     _check_combination(paths or [], options, into_bag=into_bag)
     if options.shards is not None:
         describe_shards(paths or [], options.shards, options)
@@ -144,11 +145,7 @@ def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
 
 
 class _Pictures:
-    """Draws the captioned frames for --output and --sheet.
-
-    Raises:
-        typer.BadParameter, OSError: on creation; pictures cannot be written there, or would replace an input.
-    """
+    """Draws the captioned frames for --output and --sheet, which must be able to hold pictures and no input."""
 
     def __init__(self, paths: Sequence[str], options: DescribeOptions) -> None:
         from smart_caption_ros.viewing import PICTURE_SUFFIXES, ContactSheet
@@ -197,11 +194,7 @@ class _Pictures:
 
 
 def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_bag: bool) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        typer.BadParameter: names the option.
-    """
+    """Refuse options that do not go together."""
     if not paths and options.list_file is None:
         raise typer.BadParameter("Name at least one.", param_hint="PATH")
     shards = options.shards is not None

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 CUT_OFF = 3
 """Exit status where a bag was cut off, and everything that is left of it was captioned."""
-BAG_SUFFIXES = (".mcap", ".db3")
 
 
 def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOptions) -> None:

@@ -173,16 +173,17 @@ def _query(words: str, options: FindOptions) -> "Query":
 
 
 def _print_row(row: "LogRow", picture: Path | None) -> None:
-    from smart_caption_ros.caption_log.results import line_of, objects_of
+    from smart_caption_ros.caption_log.results import place_of
+    from smart_caption_ros.caption_log.times import local_time
 
-    lines = [line_of(row)]
-    if row.classes:
-        lines.append(f"objects: {objects_of(row)}")
-    if picture is not None:
-        lines.append(str(picture))
+    where = f"  {place_of(row.pose)}" if row.pose is not None else ""
+    objects = ", ".join(f"{count} {name}" if count > 1 else name for name, count in row.classes.items())
     print_line(row.text, "bold")
-    for line in lines:
-        print_line(f"  {line}", "dim")
+    print_line(f"  {local_time(row.time_ns)}  {row.camera} of {row.robot}{where}", "dim")
+    if objects:
+        print_line(f"  objects: {objects}", "dim")
+    if picture is not None:
+        print_line(f"  {picture}", "dim")
 
 
 def _print_overview(path: Path, overview: "Overview", as_json: bool) -> None:

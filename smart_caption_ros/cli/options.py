@@ -136,11 +136,7 @@ class WorkerOptions:
 
 
 def start_workers(options: WorkerOptions) -> "Workers":
-    """Start the workers that the options select; the caller closes them.
-
-    Raises:
-        SourceError: there is no Ray, or no cluster.
-    """
+    """Start the workers that the options select; the caller closes them. Raises SourceError without a cluster."""
     from smart_caption_ros.fleet.ray_workers import RayWorkers
     from smart_caption_ros.fleet.workers import LocalWorkers
 

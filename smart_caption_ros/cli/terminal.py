@@ -89,12 +89,7 @@ def report_error(sentence: str) -> None:
 
 
 def check_output_file(path: Path | None, option: str | None = None, inputs: Iterable[Path] = ()) -> None:
-    """Check that a file can be written where an option says, before any work.
-
-    Raises:
-        typer.BadParameter: its folder does not exist.
-        OutputError: it is one of the inputs, a folder, a pipe or a device.
-    """
+    """Check before any work that a file can be written where an option says; as :func:`check_output`."""
     if path is None:
         return
     if not path.parent.is_dir():
@@ -145,11 +140,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as an indented JSON file, whole or not at all.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a value as an indented JSON file, whole or not at all."""
     write_text_atomically(path, json_text(value, indent=2, ensure_ascii=False) + "\n")
 
 
