@@ -91,7 +91,7 @@ class BuildPackage(build_py):
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            folder = Path(self.build_lib, NAME, "interfaces")
+            folder = Path(self.build_lib, NAME, "interfaces", "msg")
             folder.mkdir(parents=True, exist_ok=True)
             for definition in sorted((SOURCE / "msg").glob("*.msg")):
                 shutil.copy2(definition, folder)

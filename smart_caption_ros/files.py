@@ -16,8 +16,6 @@ from pathlib import Path
 from smart_caption_ros.errors import ExpectedError
 
 PACKAGE = "smart_caption_ros"
-INTERFACES = "interfaces"
-"""Folder of the message definitions in the package that pip installs; setup.py fills it."""
 FAST_DDS_PROFILE = "fastdds_shared_memory.xml"
 PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
 """The variable read by Jazzy's Fast DDS, which ignores FASTDDS_DEFAULT_PROFILES_FILE."""
@@ -66,11 +64,7 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> Path:
 
 
 def check_outputs_in(folder: Path, pattern: str, inputs: Iterable[Path]) -> None:
-    """Check that none of the files in a folder that will be replaced is an input.
-
-    Raises:
-        OutputError: one of the files is an input.
-    """
+    """Raise OutputError if one of the files in a folder that will be replaced is an input."""
     outputs = {_inode(path): path for path in folder.glob(pattern) if path.exists()}
     for read in inputs if outputs else ():
         if read.exists() and (output := outputs.get(_inode(read))):
@@ -140,9 +134,7 @@ def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Pat
 def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """Yield a new folder beside ``folder`` to write to; replace ``folder`` with it at the end, or remove it on failure.
 
-    Raises:
-        OutputError: see :func:`check_output_folder`; nothing is touched.
-        OSError: the folder cannot be written or replaced, for example because another process has just replaced it.
+    Raises OutputError as :func:`check_output_folder`, and OSError where another process has just replaced the folder.
     """
     target = check_output_folder(folder, inputs)
     unfinished, outgoing = (target.with_name(f"{target.name}.{os.getpid()}{end}") for end in (UNFINISHED, ".replaced"))
@@ -214,44 +206,26 @@ def cache_folder() -> Path:
 
 
 def config_file(name: str) -> Path:
-    """Find a file of the package's `config/` folder, in the checkout or installed.
-
-    Raises:
-        FileNotFoundError: the file is not installed; one sentence.
-    """
-    folders = [*_checkout(), *_shared_folders()]
-    for folder in folders:
-        if (path := folder / "config" / name).is_file():
-            return path
-    raise FileNotFoundError(f"config/{name} is not installed: it is not in {' or '.join(map(str, folders))}")
+    """Find a file of the package's `config/` folder; raises FileNotFoundError where it is not installed."""
+    return _installed(f"config/{name}")
 
 
 def message_definitions() -> dict[str, Path]:
     """Find the definitions of the package's messages: the name of each message, "Caption", and its .msg file.
 
-    They are in the checkout, in the package (pip) or in the ROS prefix (colcon), and readable without ROS.
-
-    Raises:
-        FileNotFoundError: the definitions are not installed; one sentence.
+    They are readable without ROS. Raises FileNotFoundError where they are not installed.
     """
+    folder = _installed("msg/Caption.msg").parent
+    return {path.stem: path for path in sorted(folder.glob("*.msg"))}
+
+
+def _installed(name: str) -> Path:
+    """Find a file in the checkout, in the package that pip installs, whose `interfaces` setup.py fills, or in ROS."""
     package = Path(__file__).resolve().parent
-    folders = [*(folder / "msg" for folder in _checkout()), package / INTERFACES]
-    folders += [folder / "msg" for folder in _shared_folders()]
-    for folder in folders:
-        if (folder / "Caption.msg").is_file():
-            return {path.stem: path for path in sorted(folder.glob("*.msg"))}
-    raise FileNotFoundError(
-        f"the definitions of the package's messages are not installed: they are not in {' or '.join(map(str, folders))}"
-    )
-
-
-def _checkout() -> list[Path]:
-    """Return the folder of the checkout, if this file is in one."""
-    folder = Path(__file__).resolve().parents[1]
-    return [folder] if (folder / "package.xml").is_file() else []
-
-
-def _shared_folders() -> list[Path]:
-    """Return the folders where ROS installs the package's files."""
+    checkout = [package.parent] if (package.parent / "package.xml").is_file() else []
     prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
-    return [Path(prefix, "share", PACKAGE) for prefix in prefixes]
+    folders = [*checkout, package / "interfaces", *(Path(prefix, "share", PACKAGE) for prefix in prefixes)]
+    for folder in folders:
+        if (path := folder / name).is_file():
+            return path
+    raise FileNotFoundError(f"{name} is not installed: it is not in {' or '.join(map(str, folders))}")

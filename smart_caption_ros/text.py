@@ -28,6 +28,13 @@ def error_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def reading_problem(error: OSError | ValueError) -> str:
+    """Return why a file could not be read as text, in a clause without the file's name."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def escaped(text: str) -> str:
     """Return a text whose control, format, private and unassigned characters are escapes: `\\x1b`, `\\u202e`."""
     shown = []

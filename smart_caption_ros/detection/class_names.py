@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.errors import ExpectedError
+from smart_caption_ros.text import reading_problem
 
 # Other spellings of the same name, not synonyms: abbreviations, British and American English. Names that are written
 # apart or joined (diningtable, snow board) need no entry.
@@ -46,7 +47,7 @@ _NO_LIST = "they are neither a list of names nor a name for each class id"
 
 
 class DetectorError(ExpectedError):
-    """A detector's graph or its class names are missing or not supported; one sentence: what, where, what to do."""
+    """A detector's graph or its class names are missing or not supported."""
 
 
 def normalise(name: str) -> str:
@@ -60,19 +61,11 @@ def normalise(name: str) -> str:
 
 
 def read_class_names(path: Path) -> list[str]:
-    """Read the class names in a file; see :func:`parse_class_names`.
-
-    Raises:
-        DetectorError: the file cannot be read, or is no list of class names.
-    """
+    """Read the class names in a file, see :func:`parse_class_names`; raises DetectorError for anything else."""
     try:
         return parse_class_names(path.read_text(encoding="utf-8-sig").rstrip())
-    except OSError as error:
-        raise DetectorError(f"{path}: the class names cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DetectorError(f"{path}: the class names cannot be read: it is not UTF-8 text") from None
-    except ValueError as error:
-        raise DetectorError(f"{path}: the class names cannot be read: {error}") from None
+    except (OSError, ValueError) as error:
+        raise DetectorError(f"{path}: the class names cannot be read: {reading_problem(error)}") from None
 
 
 def parse_class_names(text: str) -> list[str]:

@@ -15,10 +15,7 @@ GraphForm = Literal["dynamic", "static"]
 
 
 class EngineError(ExpectedError):
-    """An inference engine is not installed, or cannot load or run a graph.
-
-    The message is one sentence: what, where, what to do.
-    """
+    """An inference engine is not installed, or cannot load or run a graph."""
 
 
 class BuildCancelledError(EngineError):
@@ -54,11 +51,7 @@ class Graph(Protocol):
     """Metadata of the ONNX file; empty if the engine does not keep them."""
 
     def run(self, inputs: Arrays) -> dict[str, np.ndarray]:
-        """Run the graph; returns all outputs by name.
-
-        Raises:
-            EngineError: an input has a wrong name, shape or dtype, or the engine failed.
-        """
+        """Run the graph; returns all outputs by name. Raises EngineError for other inputs, and where it fails."""
         ...
 
 
@@ -96,14 +89,7 @@ class EngineReport:
 
 
 def run_batch(graph: Graph, inputs: Arrays) -> dict[str, np.ndarray]:
-    """Run a graph on a batch, image by image if its batch axis is fixed to 1.
-
-    Args:
-        inputs: arrays whose first axis is the batch.
-
-    Raises:
-        EngineError: as :meth:`Graph.run`.
-    """
+    """Run a graph on arrays whose first axis is the batch, image by image if that axis is fixed to 1."""
     count = len(next(iter(inputs.values())))
     if not graph.one_at_a_time or count == 1:
         return graph.run(inputs)

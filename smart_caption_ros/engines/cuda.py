@@ -12,10 +12,7 @@ class CudaRuntime:
     """``cuda.bindings.runtime`` with exceptions instead of status codes."""
 
     def __init__(self) -> None:
-        """
-        Raises:
-            EngineError: cuda-python is not installed, or there is no GPU.
-        """
+        """Raises EngineError where cuda-python is not installed, or there is no GPU."""
         try:
             try:
                 from cuda.bindings import runtime
@@ -32,11 +29,7 @@ class CudaRuntime:
         self.compute_capability = f"{properties.major}.{properties.minor}"
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a function of the runtime; returns its result, or None if it has none.
-
-        Raises:
-            EngineError: the call failed.
-        """
+        """Call a function of the runtime; returns its result, or None if it has none. Raises EngineError."""
         status, *results = getattr(self.names, name)(*arguments)
         if status != self.names.cudaError_t.cudaSuccess:
             raise EngineError(f"{name} failed: {getattr(status, 'name', status)}")

@@ -72,8 +72,7 @@ class TensorRtEngine:
     def load(self, path: Path, content: bytes | None = None) -> "TensorRtGraph":
         """Load the engine of a graph from the cache, or build it if allowed.
 
-        Raises:
-            EngineError: the cache has no valid engine and building is not allowed, or TensorRT cannot build it.
+        Raises EngineError where the cache has no valid engine and building is not allowed or fails.
         """
         content = _content(path, content)
         plan = self.plan_path(path, content)
@@ -92,22 +91,13 @@ class TensorRtEngine:
         return TensorRtGraph(self._trt, self._cuda, engine, str(path))
 
     def plan_path(self, path: Path, content: bytes | None = None) -> Path:
-        """Return the path of a graph's engine in the cache; the name is a fingerprint of everything it depends on.
-
-        Raises:
-            EngineError: the file cannot be read.
-        """
+        """Return the path of a graph's engine in the cache; the name is a fingerprint of everything it depends on."""
         facts = {"package": __version__, "graph": sha256_of_bytes(_content(path, content)), **self._facts}
         key = sha256_of_bytes(json.dumps(facts, sort_keys=True).encode())
         return cache_folder() / "tensorrt" / f"{path.stem}-{key[:32]}.plan"
 
     def offer_to_auto(self, path: Path, content: bytes | None = None) -> None:
-        """Let the engine choice ``auto`` take the built engine of a graph.
-
-        Raises:
-            EngineError: the file cannot be read.
-            OSError: the cache cannot be written.
-        """
+        """Let the engine choice ``auto`` take the built engine of a graph."""
         write_bytes_atomically(_mark_of(self.plan_path(path, content)), b"")
 
     def build(self, path: Path, content: bytes) -> bytes:
@@ -187,10 +177,7 @@ class TensorRtGraph:
     one_at_a_time = True
 
     def __init__(self, trt: Any, cuda: CudaRuntime, engine: Any, name: str) -> None:
-        """
-        Raises:
-            EngineError: the GPU is out of memory, or the engine does not run.
-        """
+        """Raises EngineError where the GPU is out of memory, or the engine does not run."""
         self._cuda, self._name = cuda, name
         self._engine = engine  # must outlive the context
         self._context = engine.create_execution_context()
@@ -312,11 +299,7 @@ def _run_interruptibly(work: Callable[[], Any], interrupt: Callable[[], None]) -
     """Run a function on a thread and wait for it; after Ctrl-C, call ``interrupt`` and wait on.
 
     Python handles Ctrl-C on the main thread, and not before a library that runs there returns. A second Ctrl-C ends the
-    wait.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C was pressed.
-        Exception: of ``work``.
+    wait. Raises KeyboardInterrupt, and what ``work`` raises.
     """
     future: Future[Any] = Future()
 

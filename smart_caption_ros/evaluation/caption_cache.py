@@ -13,7 +13,7 @@ IN_MEMORY = Path(":memory:")
 
 
 class CaptionCacheError(ExpectedError):
-    """The cache file cannot be used; the message is one sentence."""
+    """The cache file cannot be used."""
 
 
 def default_caption_cache_path() -> Path:

@@ -53,11 +53,7 @@ class Picture:
 
 
 def picture(scored: ScoredFrame) -> Picture:
-    """Draw a frame: objects whose class the caption names in its colour, the others in grey.
-
-    Raises:
-        ImageError: the image cannot be read.
-    """
+    """Draw a frame: objects whose class the caption names in its colour, the others in grey. Raises ImageError."""
     image_bgr, result = scored.frame.read_image(), scored.result
     height, width = image_bgr.shape[:2]
     scale = min(1.0, PICTURE_WIDTH_PX / width)

@@ -10,6 +10,7 @@ from smart_caption_ros.captioning.guidance import Pieces
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.grounding.errors import CoverageError
+from smart_caption_ros.text import reading_problem
 
 _OTHER, _NEVER = "other", "never"
 
@@ -34,8 +35,7 @@ class ClassWords:
     def load(cls, path: Path | None = None) -> "ClassWords":
         """Read a table. Each line has a class, `other` or `never`, then a colon and words.
 
-        Raises:
-            CoverageError: the file cannot be read, or a line is malformed; one sentence.
+        Raises CoverageError where the file cannot be read, or a line is malformed.
         """
         path = path or Path(__file__).resolve().parent / "data" / "class_words.txt"
         lines = _read_lines(path, "words of the classes")
@@ -112,5 +112,4 @@ def _read_lines(path: Path, content: str) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CoverageError(f"{path}: the {content} cannot be read: {reason}") from None
+        raise CoverageError(f"{path}: the {content} cannot be read: {reading_problem(error)}") from None

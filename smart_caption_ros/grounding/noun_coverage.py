@@ -59,7 +59,7 @@ class NounCoverage:
             class_list: names of the classes that captions may name, see :meth:`NounFinder.load`; COCO's by default.
 
         Raises:
-            CoverageError: something is missing or malformed; one sentence.
+            CoverageError: something is missing or malformed.
         """
         try:
             import scipy.optimize  # noqa: F401  (slow to import: not at the first caption)

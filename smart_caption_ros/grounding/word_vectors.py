@@ -45,10 +45,7 @@ class WordVectors:
         """Read a table (``.npz``) or a GloVe text file; without a path, the table in the package.
 
         A text file is converted once, into the user's cache, and memory-mapped afterwards; a file that has changed is
-        converted again.
-
-        Raises:
-            CoverageError: the file is missing or malformed; the message names the line.
+        converted again. Raises CoverageError for a file that is missing or malformed.
         """
         chosen = default_table_path() if path is None else Path(path)
         if not chosen.is_file():
@@ -74,8 +71,7 @@ class WordVectors:
 def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield words and vectors of a GloVe text file; a first line of two counts (word2vec) is skipped.
 
-    Raises:
-        CoverageError: the file cannot be read, or a line does not hold a word and as many numbers as the first.
+    Raises CoverageError where a line does not hold a word and as many numbers as the first.
     """
     try:
         with path.open("rb") as stream:

@@ -29,13 +29,13 @@ def test_constants_are_those_of_the_definitions():
 
 def test_definitions_are_found_in_a_package_that_pip_installed(tmp_path, monkeypatch):
     installed = tmp_path / "site-packages" / "smart_caption_ros"
-    (installed / files.INTERFACES).mkdir(parents=True)
+    (installed / "interfaces" / "msg").mkdir(parents=True)
     monkeypatch.setattr(files, "__file__", str(installed / "files.py"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    with pytest.raises(FileNotFoundError, match="the definitions of the package's messages are not installed"):
+    with pytest.raises(FileNotFoundError, match="msg/Caption.msg is not installed"):
         files.message_definitions()
-    (installed / files.INTERFACES / "Caption.msg").write_text("string text\n")
+    (installed / "interfaces" / "msg" / "Caption.msg").write_text("string text\n")
     assert list(files.message_definitions()) == ["Caption"]
 
 
