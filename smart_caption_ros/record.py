@@ -109,22 +109,13 @@ class LazyImage:
         return cls(lambda: image_bgr)
 
     def bgr(self) -> NDArray[np.uint8]:
-        """Return the pixels, uint8 (H, W, 3) BGR; do not change them.
-
-        Raises:
-            ImageError: they cannot be decoded.
-        """
+        """Return the pixels, uint8 (H, W, 3) BGR; do not change them. Raises ImageError."""
         if self._bgr is None:
             self._bgr = self._decode()
         return self._bgr
 
     def jpeg(self) -> bytes:
-        """Return a JPEG file's bytes: as they were received, else encoded with the quality of `viewing`.
-
-        Raises:
-            ImageError: the pixels cannot be decoded.
-            OSError: OpenCV cannot encode them.
-        """
+        """Return a JPEG file's bytes: as they were received, else encoded. Raises ImageError or OSError."""
         if self._jpeg is None:
             self._jpeg = encode_picture(self.bgr(), ".jpg")
         return self._jpeg

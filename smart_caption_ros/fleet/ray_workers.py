@@ -82,11 +82,7 @@ class RayWorkers:
 
 
 def _check_address(address: str) -> None:
-    """Refuse an address where nothing answers: Ray would try for minutes.
-
-    Raises:
-        SourceError: one sentence.
-    """
+    """Refuse an address where nothing answers: Ray would try for minutes."""
     if address in (LOCAL, AUTO):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")

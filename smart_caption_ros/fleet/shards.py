@@ -89,8 +89,7 @@ def shards(
 ) -> list[DescribeBag | DescribeFrames]:
     """Return the work: each input becomes a file of its name in the folder.
 
-    Raises:
-        SourceError: an option is for bags alone, and an input is no bag.
+    Raises SourceError where an option is for bags alone, and an input is no bag.
     """
     works: list[DescribeBag | DescribeFrames] = []
     folder = folder.absolute()  # workers have other working directories

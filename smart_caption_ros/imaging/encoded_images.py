@@ -44,11 +44,7 @@ class ImageError(ValueError):
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
-    """Read an image file to uint8 HxWx3 BGR, by the rules of :func:`decode_image_bytes`.
-
-    Raises:
-        ImageError: the file is missing, unreadable, truncated or not an image; one clause without the path.
-    """
+    """Read an image file to uint8 HxWx3 BGR, by the rules of :func:`decode_image_bytes`, and with its errors."""
     try:
         return decode_image_bytes(path.read_bytes())
     except OSError as error:
@@ -150,11 +146,7 @@ def _decoded_by_pillow(raw: bytes) -> NDArray[np.uint8]:
 
 
 def read_image_size(path: Path) -> tuple[int, int]:
-    """Read width and height, as :func:`read_image` would give them, from the header of an image file.
-
-    Raises:
-        ImageError: the file is missing or not an image; one clause without the path.
-    """
+    """Read width and height, as :func:`read_image` would give them, from the header of an image file."""
     try:
         with Image.open(path) as image:
             width, height = image.size
@@ -180,11 +172,7 @@ def _is_turned(raw: bytes) -> bool:
 
 
 def _check_pixels(raw: bytes, max_pixels: int) -> None:
-    """Check the size in the header of an encoded image, before memory is allocated for its pixels.
-
-    Raises:
-        ImageError: it has more than ``max_pixels`` pixels, or a header that cannot be read.
-    """
+    """Check the size in the header of an encoded image, before memory is allocated for its pixels."""
     limit = f"more than the limit of {max_pixels / 1e6:g} megapixels"
     size: tuple[int, int] | None = None
     try:
@@ -259,9 +247,6 @@ def opencv_path(path: Path) -> Iterator[str]:
 
     It is absolute, because FFmpeg takes what is before the colon of "run:1.avi" for a protocol. OpenCV ends the process
     at a name that is not UTF-8: such a file is opened by its descriptor.
-
-    Raises:
-        OSError: a file with such a name cannot be opened.
     """
     try:
         name = str(path.absolute())

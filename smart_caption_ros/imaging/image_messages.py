@@ -92,7 +92,7 @@ SUPPORTED_ENCODINGS = tuple(_ENCODINGS)
 
 
 class ImageMessageError(ImageError):
-    """A sensor_msgs image message that cannot be decoded. The message is one sentence for a person."""
+    """A sensor_msgs image message that cannot be decoded."""
 
 
 def decode_image(message: Any) -> NDArray[np.uint8]:
@@ -194,9 +194,6 @@ def encode_image(image_bgr: NDArray[np.uint8]) -> dict[str, Any]:
     """Encode uint8 HxWx3 pixels as the fields of a bgr8 sensor_msgs/Image.
 
     `data` is an array.array, which rclpy takes without checking each byte.
-
-    Raises:
-        ValueError: the array is not uint8 HxWx3 with at least one pixel.
     """
     check_image(image_bgr)
     height, width = image_bgr.shape[:2]

@@ -8,11 +8,7 @@ from numpy.typing import NDArray
 
 
 def check_image(image_bgr: Any) -> None:
-    """Check that ``image_bgr`` is a uint8 HxWx3 array with at least one pixel.
-
-    Raises:
-        ValueError: it is something else; the message gives its type, or its dtype and shape.
-    """
+    """Raise ValueError unless ``image_bgr`` is a uint8 HxWx3 array with at least one pixel."""
     if not isinstance(image_bgr, np.ndarray):
         raise ValueError(f"a frame must be a numpy array, not {type(image_bgr).__name__}")
     if image_bgr.dtype != np.uint8 or image_bgr.ndim != 3 or image_bgr.shape[2] != 3 or not image_bgr.size:

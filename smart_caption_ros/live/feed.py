@@ -54,7 +54,7 @@ Self = TypeVar("Self", bound="CaptionFeed")
 
 
 class FeedError(ExpectedError):
-    """A feed cannot start, or can never give a caption. The message is one sentence for a person."""
+    """A feed cannot start, or can never give a caption."""
 
 
 class CaptionFeed:
@@ -77,11 +77,7 @@ class CaptionFeed:
         self._failure: FeedError | None = None
 
     def __enter__(self: Self) -> Self:
-        """Start.
-
-        Raises:
-            FeedError: the feed cannot start.
-        """
+        """Start; raises FeedError where that is not possible."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -130,8 +126,7 @@ class CaptionFeed:
     def next(self, timeout_s: float) -> FeedItem | None:
         """Take the oldest caption or event; wait for one at most `timeout_s`, and return None then.
 
-        Raises:
-            FeedError: the feed can never give a caption.
+        Raises FeedError where the feed can never give a caption.
         """
         with self._changed:
             self._changed.wait_for(lambda: bool(self._items or self._is_closed), timeout_s)

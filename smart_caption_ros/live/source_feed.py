@@ -21,11 +21,7 @@ _JOIN_TIMEOUT_S = 5.0
 
 
 def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, FrameSource]:
-    """Open sources and name a camera after each: after its file or folder, with a number where names are equal.
-
-    Raises:
-        SourceError: a source cannot be opened; one sentence.
-    """
+    """Open sources and name a camera after each: after its file or folder, with a number where names are equal."""
     cameras: dict[str, FrameSource] = {}
     for spec in specs:
         source = open_source(spec, topic=topic)

@@ -51,10 +51,6 @@ def watch(feed: CaptionFeed) -> int:
 
     Returns:
         The exit status: 128 and the number of the signal, 130 after Ctrl-C.
-
-    Raises:
-        FeedError: the feed can never give a caption.
-        OSError: the terminal cannot be used.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode
@@ -80,9 +76,6 @@ def caption_records(
 
     Args:
         report: prints a sentence about what the feed waits for, or what failed.
-
-    Raises:
-        FeedError: the feed can never give a caption.
     """
     taken = 0
     explain_s = time.monotonic() + _EXPLAIN_AFTER_S

@@ -1,6 +1,7 @@
 """Functions that the launch files of this package share: arguments, their checks, and what follows a node's end.
 
-Nothing here imports launch, which is not among the Python wheels of ROS: tests run it without.
+Nothing here imports launch, which is not among the Python wheels of ROS: tests run it without. What takes the value of
+an argument raises ValueError, one sentence, for an invalid one.
 """
 
 import math
@@ -45,11 +46,7 @@ _LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
 def caption_parameters(values: Mapping[str, str], config: Path) -> list[str | dict[str, Any]]:
-    """Return the parameters of the caption node: a file, and what the arguments set besides.
-
-    Raises:
-        ValueError: an argument has an invalid value; one sentence.
-    """
+    """Return the parameters of the caption node: a file, and what the arguments set besides."""
     overrides: dict[str, Any] = {name: values[name] for name in ("bundle", "detector") if values[name]}
     if values["use_sim_time"]:
         overrides["use_sim_time"] = boolean("use_sim_time", values["use_sim_time"])
@@ -64,9 +61,6 @@ def caption_remappings(values: Mapping[str, str], pushed_namespace: str = "") ->
 
     Args:
         pushed_namespace: namespace that an including launch file has pushed, which launch_ros puts before the node's.
-
-    Raises:
-        ValueError: an argument is no topic, or gives several cameras the same one; one sentence.
     """
     cameras = names("cameras", values["cameras"])
     in_namespace = any(namespace.strip("/") for namespace in (pushed_namespace, values["namespace"]))
@@ -104,22 +98,14 @@ def unknown_arguments(given: Sequence[str], file: Path, *tables: Iterable[str]) 
 
 
 def log_level(argument: str, value: str) -> str:
-    """Return a severity in lower case.
-
-    Raises:
-        ValueError: it is none; one sentence.
-    """
+    """Return a severity in lower case."""
     if value.lower() not in _LOG_LEVELS:
         raise ValueError(f"{argument} must be one of {', '.join(_LOG_LEVELS)}, not {value!r}")
     return value.lower()
 
 
 def positive_number(argument: str, value: str) -> float:
-    """Convert the value of an argument to a finite number above 0.
-
-    Raises:
-        ValueError: it is none; one sentence.
-    """
+    """Convert the value of an argument to a finite number above 0."""
     try:
         converted = float(value)
     except ValueError:
@@ -130,22 +116,14 @@ def positive_number(argument: str, value: str) -> float:
 
 
 def boolean(argument: str, value: str) -> bool:
-    """Convert the value of an argument, true or false in any case.
-
-    Raises:
-        ValueError: it is neither; one sentence.
-    """
+    """Convert the value of an argument, true or false in any case."""
     if value.lower() not in ("true", "false"):
         raise ValueError(f"{argument} must be true or false, not {value!r}")
     return value.lower() == "true"
 
 
 def parameter_file(argument: str, value: str) -> str:
-    """Return the path of a parameter file; launch would warn and start the node without a missing one.
-
-    Raises:
-        ValueError: there is no such file; one sentence.
-    """
+    """Return the path of a parameter file; launch would warn and start the node without a missing one."""
     path = Path(value).expanduser()
     if not path.is_file():
         raise ValueError(f"{argument}: there is no file {path}")
@@ -153,22 +131,14 @@ def parameter_file(argument: str, value: str) -> str:
 
 
 def topic(argument: str, value: str) -> str:
-    """Return the name of a topic, relative or full.
-
-    Raises:
-        ValueError: it is none; one sentence.
-    """
+    """Return the name of a topic, relative or full."""
     if not re.fullmatch(r"(~/|/)?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", value, re.ASCII):
         raise ValueError(f"{argument} must be the name of a topic, as /camera/image_raw, not {value!r}")
     return value
 
 
 def names(argument: str, value: str) -> list[str]:
-    """Return the names in the value of an argument: front,rear or [front, rear] or "front rear".
-
-    Raises:
-        ValueError: one is not a letter and letters, digits and underscores after it; one sentence.
-    """
+    """Return the names in the value of an argument: front,rear or [front, rear] or "front rear"."""
     given = re.sub(r"[\[\]'\",]", " ", value).split()
     if not all(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) for name in given):
         raise ValueError(f"{argument} must be names of letters, digits and underscores, as front,rear, not {value!r}")

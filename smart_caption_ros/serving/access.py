@@ -34,7 +34,7 @@ def is_loopback(host: str) -> bool:
 
 
 class ServingError(ExpectedError):
-    """The page cannot be served. The message is one sentence for a person."""
+    """The page cannot be served."""
 
 
 class Access:

@@ -17,9 +17,6 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
 
     Args:
         is_stopped: called several times a second.
-
-    Raises:
-        FeedError: the feed can never give a caption.
     """
     notes: dict[str, str] = {}
     due_s = 0.0

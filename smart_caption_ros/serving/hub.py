@@ -192,11 +192,7 @@ class Hub:
         return None if kept is None else kept[1]
 
     async def drawn(self, number: int) -> bytes | None:
-        """Return a JPEG of a kept frame with its caption and boxes; None if the frame is not kept.
-
-        Raises:
-            ImageError: the frame cannot be drawn on.
-        """
+        """Return a JPEG of a kept frame with its caption and boxes; None if it is not kept. Raises ImageError."""
         live, picture = await self._kept(number) or (None, None)
         if live is None or picture is None:
             return None
@@ -310,17 +306,7 @@ def _encode(live: CaptionRecord) -> bytes | None:
 
 
 def drawn_jpeg(live: CaptionRecord, picture: bytes) -> bytes:
-    """Draw a caption on its frame.
-
-    Args:
-        picture: JPEG of its frame, of any size; the boxes are scaled to it.
-
-    Returns:
-        A JPEG file's bytes.
-
-    Raises:
-        ImageError: the picture cannot be decoded.
-    """
+    """Draw a caption on the JPEG of its frame, which may have another size; return a JPEG. Raises ImageError."""
     image_bgr = decode_image_bytes(picture)
     caption = live.caption.resized(image_bgr.shape[1], image_bgr.shape[0])
     header = f"{live.camera}  {local_time(round(live.received_s * 1e9))}"

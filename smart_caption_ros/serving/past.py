@@ -75,9 +75,6 @@ def query_of(parameters: QueryParams, limit: int) -> Query:
     min_calibrated_confidence.
 
     `before` is the id of a row; the newest rows before it are the next page.
-
-    Raises:
-        CaptionLogError: one of them makes no sense.
     """
     since, until, near = (parameters.get(name, "") for name in ("since", "until", "near"))
     until_ns = parse_time(until) if until else None

@@ -30,11 +30,7 @@ class TlsFiles:
     key: Path | None = None
 
     def check(self) -> None:
-        """Check that both can be read and belong together.
-
-        Raises:
-            ServingError: they cannot be used.
-        """
+        """Raise ServingError unless both can be read and belong together."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; ValueError: the key has a password

@@ -78,11 +78,7 @@ def image_messages(storage: BagStorage, topics: Collection[str]) -> Iterator[Sto
 
 
 def read_message(stored: StoredMessage) -> Any:
-    """Deserialise an image message.
-
-    Raises:
-        ImageMessageError: it is malformed.
-    """
+    """Deserialise an image message; raises ImageMessageError where it is malformed."""
     try:
         return _image_types().deserialize_cdr(stored.data, stored.message_type)
     except Exception as error:  # rosbags raises many kinds of exceptions for a malformed message
@@ -98,11 +94,7 @@ def _image_types() -> Any:
 
 
 def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) -> str:
-    """Return the image topic of a bag that is meant: the only one with images where `topic` is None.
-
-    Raises:
-        SourceError: there is no such topic, or there are several.
-    """
+    """Return the image topic of a bag that is meant: the only one with images where `topic` is None."""
     if not counts:
         raise SourceError(f"the bag {spec} has no topic of type Image or CompressedImage")
     there = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))

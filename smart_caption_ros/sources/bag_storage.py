@@ -92,10 +92,8 @@ class BagStorage:
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
         """Yield the messages of some topics by the time of the recording; of damaged files in the order of the file.
 
-        Where reading cannot continue, a bag that is salvaged ends there, and :attr:`damage` says why.
-
-        Raises:
-            SourceError: reading cannot continue.
+        Where reading cannot continue, SourceError is raised; a bag that is salvaged ends there, and :attr:`damage` says
+        why.
         """
         for reader in self._readers:
             try:
@@ -261,11 +259,7 @@ def storage_files(folder: Path) -> list[Path]:
 
 
 def storage_path(path: Path) -> Path:
-    """Return the path for rosbags: the folder, or the only storage file of a folder without metadata.
-
-    Raises:
-        SourceError: it is a ROS 1 bag, or a folder without metadata and with several files.
-    """
+    """Return the path for rosbags: the folder, or the only storage file of a folder without metadata."""
     if path.suffix == ".bag":
         target = path.with_suffix("")
         raise SourceError(f"{path} is a ROS 1 bag; convert it: rosbags-convert --src {path} --dst {target}")
@@ -281,11 +275,7 @@ def storage_path(path: Path) -> Path:
 
 
 def import_rosbags() -> Any:
-    """Import rosbags.rosbag2.
-
-    Raises:
-        SourceError: it is not installed; says what to install.
-    """
+    """Import rosbags.rosbag2; raises SourceError where it is not installed."""
     try:
         from rosbags import rosbag2
     except ImportError as error:

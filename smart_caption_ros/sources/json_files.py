@@ -9,11 +9,7 @@ from smart_caption_ros.sources.source import SourceError
 
 
 def read_json(path: Path, **hooks: Any) -> Any:
-    """Read a JSON file; half a surrogate pair, which no UTF-8 can hold, becomes a question mark.
-
-    Raises:
-        SourceError: the file cannot be read, or is not JSON.
-    """
+    """Read a JSON file; half a surrogate pair, which no UTF-8 can hold, becomes a question mark."""
     try:
         return json.loads(replace_lone_surrogates(path.read_text(encoding="utf-8-sig")), **hooks)
     except OSError as error:

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class SourceError(ExpectedError):
-    """A source cannot be opened or read. The message is one sentence for a person."""
+    """A source or a file of a data set cannot be opened or read."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,7 @@ class FrameSource(ABC):
 
     @abstractmethod
     def _frames(self, step: int) -> Iterator[Frame]:
-        """Yield the frames of one pass; those whose index is no multiple of `step` may be left out.
-
-        Raises:
-            SourceError: reading cannot continue.
-        """
+        """Yield the frames of one pass; those whose index is no multiple of `step` may be left out."""
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         """Return the address of a frame: the spec as the caller spelled it, and the frame."""

@@ -50,11 +50,7 @@ class ContactSheet:
             self._pictures = {place: picture for place, picture in self._pictures.items() if place % self._step == 0}
 
     def picture(self) -> NDArray[np.uint8]:
-        """Lay out the sheet, uint8 (H, W, 3) BGR.
-
-        Raises:
-            ValueError: the sheet has no picture.
-        """
+        """Lay out the sheet, uint8 (H, W, 3) BGR; raises ValueError without a picture."""
         return contact_sheet([self._pictures[index] for index in sorted(self._pictures)], self._columns)
 
 

@@ -34,12 +34,7 @@ def encode_picture(image_bgr: NDArray[np.uint8], suffix: str, jpeg_quality: int 
 
 
 def write_picture(path: Path, image_bgr: NDArray[np.uint8]) -> None:
-    """Write pixels as the PNG or JPEG file that the suffix says, whole or not at all; create missing folders.
-
-    Raises:
-        OSError: the file cannot be written.
-        ValueError: as :func:`encode_picture`.
-    """
+    """Write pixels as the PNG or JPEG file that the suffix says, whole or not at all; create missing folders."""
     data = encode_picture(image_bgr, path.suffix.lower())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes_atomically(path, data)

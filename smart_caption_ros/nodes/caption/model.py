@@ -44,11 +44,7 @@ class Model:
 
 
 def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> Model:
-    """Load what the parameters select, and caption a grey frame to warm up.
-
-    Raises:
-        Exception: something cannot be loaded; engines raise exceptions of any type.
-    """
+    """Load what the parameters select, and caption a grey frame to warm up; engines raise exceptions of any type."""
     detection_classes: Sequence[str] = ()
     if values["detection_classes"].lower() == COCO:
         detection_classes = COCO_CLASSES
@@ -93,11 +89,7 @@ def _detector(source: ObjectSource, named: str) -> Path | None:
 
 
 def load_coverage(class_names: Sequence[str]) -> NounCoverage:
-    """Load noun coverage with the tables of this package.
-
-    Raises:
-        CoverageError: spaCy or a table is missing; one sentence.
-    """
+    """Load noun coverage with the tables of this package; raises CoverageError where spaCy or a table is missing."""
     return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))
 
 

@@ -179,20 +179,14 @@ class Worker:
             max_age_s: maximum age of the image, in place of the parameter; 0 accepts any age.
 
         Raises:
-            InterruptedWorkError: the process ends.
-            RuntimeError: the thread was ended.
+            InterruptedWorkError, RuntimeError: the process ends, the thread was ended.
         """
         record = self.result_of(self._executor.submit(self._caption, image, max_age_s))
         assert record is not None  # there is no scene to compare the image with
         return record
 
     def result_of(self, future: Future[T]) -> T:
-        """Wait for a future and return its result.
-
-        Raises:
-            InterruptedWorkError: the process ends.
-            Exception: what the future raises.
-        """
+        """Wait for a future and return its result; raises InterruptedWorkError as soon as the process ends."""
         futures: list[Future[Any]] = [future, self._interrupted]
         wait(futures, return_when=FIRST_COMPLETED)
         if not future.done():

@@ -16,11 +16,7 @@ _NS_PER_S = 10**9
 
 
 def to_query(request: FindCaptions.Request) -> Query:
-    """Translate a request.
-
-    Raises:
-        CaptionLogError: it makes no sense; one sentence.
-    """
+    """Translate a request; raises CaptionLogError where it makes no sense."""
     near = None
     if request.radius:
         point = request.near.point
@@ -38,11 +34,7 @@ def to_query(request: FindCaptions.Request) -> Query:
 
 
 def to_logged_caption(row: LogRow) -> LoggedCaption:
-    """Translate a row.
-
-    Raises:
-        CaptionLogError: the row is damaged.
-    """
+    """Translate a row; raises CaptionLogError where it is damaged."""
     try:
         record = row.record()
     except ValueError as error:

@@ -91,14 +91,7 @@ class DemoPlan:
 
 
 def plan_demo(options: DemoOptions, on_frame: Callable[[], None]) -> DemoPlan:
-    """Read the names of the frames to publish.
-
-    Args:
-        on_frame: called after each frame.
-
-    Raises:
-        SourceError: the source cannot be opened or read.
-    """
+    """Read the names of the frames to publish; `on_frame` is called after each."""
     source = open_source(options.source)
     length, every = source.known_length, options.every
     if every is None:

@@ -20,11 +20,7 @@ _STOP_TIMEOUT_S = 20.0
 
 
 def free_domain_id() -> int:
-    """Return a ROS domain whose discovery port is unused on this machine.
-
-    Raises:
-        RuntimeError: all are in use.
-    """
+    """Return a ROS domain whose discovery port is unused on this machine."""
     candidates = list(range(1, _HIGHEST_DOMAIN + 1))
     random.shuffle(candidates)
     for domain_id in candidates:

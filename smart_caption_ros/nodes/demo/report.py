@@ -21,11 +21,7 @@ class DemoReport:
     """Writes the files into one folder and replaces those of an earlier demo."""
 
     def __init__(self, folder: Path) -> None:
-        """Create the folder and delete the files of an earlier demo.
-
-        Raises:
-            OSError: the folder cannot be created or written to.
-        """
+        """Create the folder and delete the files of an earlier demo."""
         self.folder = folder
         self._overlays = folder / OVERLAY_FOLDER
         self._overlays.mkdir(parents=True, exist_ok=True)
