@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+
+from smart_caption_ros.nodes.timers import create_steady_timer
 
 try:
     from diagnostic_updater import Updater
@@ -36,10 +36,7 @@ class DiagnosticsPublisher:
             # Its timer follows the node's clock, which stands still where a simulation does.
             node.destroy_timer(self._updater.timer)
             period_s, publish = self._updater.period, self._publish_by_updater
-        # A group of its own, so that diagnostics wait for no other callback; steady time, so that they do not stop
-        # with a simulation.
-        group, clock = MutuallyExclusiveCallbackGroup(), Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(period_s, publish, callback_group=group, clock=clock)
+        create_steady_timer(node, period_s, publish)
 
     def _publish(self) -> None:
         message = DiagnosticArray(status=self._statuses())

@@ -13,8 +13,7 @@ from functools import partial, wraps
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Header
@@ -37,6 +36,7 @@ from smart_caption_ros.nodes.caption.service_manager import ServiceReport
 from smart_caption_ros.nodes.caption.worker import WORK_TIMEOUT_S, InterruptedWorkError, Worker, lacks_clock
 from smart_caption_ros.nodes.diagnostics_publisher import DiagnosticsPublisher
 from smart_caption_ros.nodes.parameters import Parameters
+from smart_caption_ros.nodes.timers import create_steady_timer
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import visible
@@ -140,16 +140,11 @@ class CaptionNode(LifecycleNode):
             is_ready=lambda: self._lifecycle == "active" or not self._values["autostart"],
             problem=self._restart_reason,
         )
-        # Steady time, so that a simulation that stands still does not stop the search for publishers.
-        steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(_PUBLISHER_POLL_S, self._follow_publishers, clock=steady_clock)
+        create_steady_timer(self, _PUBLISHER_POLL_S, self._follow_publishers)
         # Images of changing sizes, listeners and parameters leave free memory between the blocks that live on.
-        releasing = MutuallyExclusiveCallbackGroup()
-        self.create_timer(_RELEASE_PERIOD_S, release_freed_memory, callback_group=releasing, clock=steady_clock)
+        create_steady_timer(self, _RELEASE_PERIOD_S, release_freed_memory)
         if self._values["autostart"]:
-            # Reentrant, the timer would call it again before it cancels the timer.
-            starting = MutuallyExclusiveCallbackGroup()
-            self._autostart_timer = self.create_timer(0.0, self._autostart, callback_group=starting, clock=steady_clock)
+            self._autostart_timer = create_steady_timer(self, 0.0, self._autostart)
 
     # Lifecycle
 
@@ -216,8 +211,7 @@ class CaptionNode(LifecycleNode):
         self._stop()
         self._unload()
         # A finalized node has no transition back. The request for this transition is answered first.
-        steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._end_timer = self.create_timer(_END_DELAY_S, self._end, clock=steady_clock)
+        create_steady_timer(self, _END_DELAY_S, self._end)
         return super().on_shutdown(state)
 
     @report_exceptions

@@ -3,10 +3,9 @@
 import os
 from collections.abc import Callable
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from smart_caption_ros.nodes.timers import create_steady_timer
 from smart_caption_ros.text import shortened
 
 try:
@@ -50,13 +49,8 @@ class ServiceReport:
             return
         self._notifier = sdnotify.SystemdNotifier()
         self._watchdog_s = watchdog_s()
-        # Steady time, so that a simulation that stands still does not stop the watchdog.
-        node.create_timer(
-            min(_PERIOD_S, self._watchdog_s / _MESSAGES_PER_WATCHDOG_TIME) if self._watchdog_s else _PERIOD_S,
-            self._report,
-            callback_group=MutuallyExclusiveCallbackGroup(),
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+        period_s = min(_PERIOD_S, self._watchdog_s / _MESSAGES_PER_WATCHDOG_TIME) if self._watchdog_s else _PERIOD_S
+        create_steady_timer(node, period_s, self._report)
 
     def stop(self) -> None:
         if self._notifier is not None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
@@ -18,6 +17,7 @@ from smart_caption_ros.live import CaptionFeed, EventKind, FeedError, FeedEvent,
 from smart_caption_ros.msg import Caption
 from smart_caption_ros.nodes.caption.diagnostics import IMAGE_TOPIC
 from smart_caption_ros.nodes.live.feed_images import IMAGE_TYPES, ImageHistory
+from smart_caption_ros.nodes.timers import create_steady_timer
 from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Pose, Trust
 from smart_caption_ros.text import shortened
 
@@ -115,9 +115,7 @@ class RosCaptionFeed(CaptionFeed):
         self._diagnostics_subscription = node.create_subscription(
             DiagnosticArray, "/diagnostics", self._read_diagnostics, 10, callback_group=self._group
         )
-        # Steady time, because that of the node stands still where a simulation does.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(_TICK_S, self._tick, callback_group=self._group, clock=clock)
+        self._timer = create_steady_timer(node, _TICK_S, self._tick, self._group)
 
     @property
     def description(self) -> str:

@@ -1,0 +1,20 @@
+"""Timers of the nodes."""
+
+from collections.abc import Callable
+
+from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+
+
+def create_steady_timer(
+    node: Node, period_s: float, callback: Callable[[], None], group: CallbackGroup | None = None
+) -> Timer:
+    """Create a timer that goes on where a simulation stands still, and waits for no other callback.
+
+    Args:
+        group: callback group; None makes one for this timer, in which it is not called again before it returns.
+    """
+    group = group or MutuallyExclusiveCallbackGroup()
+    return node.create_timer(period_s, callback, callback_group=group, clock=Clock(clock_type=ClockType.STEADY_TIME))
