@@ -25,8 +25,7 @@ from smart_caption_ros.captioning.bundle import (
 )
 from smart_caption_ros.captioning.calibration import caption_features
 from smart_caption_ros.captioning.guidance import Guide, WordBiases
-from smart_caption_ros.captioning.vision import Vision, VisionOutput, grid_boxes
-from smart_caption_ros.captioning.vision_detector import VisionDetector
+from smart_caption_ros.captioning.vision import Vision, VisionDetector, VisionOutput, grid_boxes
 from smart_caption_ros.detection.boxes import Box, DetectedObject
 from smart_caption_ros.detection.detections import ClassScores, DetectorOutput
 from smart_caption_ros.detection.detector import MINIMUM_SCORE, Detector

@@ -38,8 +38,7 @@ from smart_caption_ros.files import check_output, write_text_atomically
 
 if TYPE_CHECKING:
     from smart_caption_ros.evaluation.caption_cache import CaptionCache
-    from smart_caption_ros.evaluation.comparison import CoverageComparison
-    from smart_caption_ros.evaluation.coverage_benchmark import Captions
+    from smart_caption_ros.evaluation.coverage_benchmark import Captions, CoverageComparison
     from smart_caption_ros.evaluation.report import CoverageStatistics
     from smart_caption_ros.grounding import CoverageResult
     from smart_caption_ros.sources.ground_truth import GroundTruth
@@ -225,7 +224,7 @@ def _benchmark(
 ) -> None:
     from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.evaluation import coverage_benchmark
-    from smart_caption_ros.evaluation.comparison import CoverageComparison, distinguished
+    from smart_caption_ros.evaluation.coverage_benchmark import CoverageComparison, distinguished
     from smart_caption_ros.grounding import NounCoverage
 
     log_to_terminal()

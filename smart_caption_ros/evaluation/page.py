@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from smart_caption_ros.detection.boxes import DetectedObject
-from smart_caption_ros.evaluation.comparison import CoverageComparison
-from smart_caption_ros.evaluation.coverage_benchmark import Outcome, ScoredFrame
+from smart_caption_ros.evaluation.coverage_benchmark import CoverageComparison, Outcome, ScoredFrame
 from smart_caption_ros.evaluation.report import AREA_THRESHOLDS, CoverageReport
 from smart_caption_ros.grounding.assignment import CoverageResult
 from smart_caption_ros.imaging import ImageError, resize_image

@@ -3,9 +3,9 @@
 Needs neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
 """
 
+from smart_caption_ros.errors import CoverageError
 from smart_caption_ros.grounding.assignment import CoverageOptions, CoverageResult
 from smart_caption_ros.grounding.class_words import ClassWords
-from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.noun_coverage import NounCoverage
 from smart_caption_ros.grounding.nouns import Noun
 from smart_caption_ros.grounding.objects_guide import ObjectsGuide, guide_words

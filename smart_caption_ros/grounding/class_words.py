@@ -9,7 +9,7 @@ import numpy as np
 from smart_caption_ros.captioning.guidance import Pieces
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.grounding.errors import CoverageError
+from smart_caption_ros.errors import CoverageError
 from smart_caption_ros.text import reading_problem
 
 _OTHER, _NEVER = "other", "never"

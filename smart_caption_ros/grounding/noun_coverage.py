@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
+from smart_caption_ros.errors import CoverageError
 from smart_caption_ros.grounding.assignment import (
     CoverageOptions,
     CoverageResult,
@@ -17,7 +18,6 @@ from smart_caption_ros.grounding.assignment import (
     named_class,
 )
 from smart_caption_ros.grounding.class_words import read_synonyms
-from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import Noun, NounFinder
 from smart_caption_ros.grounding.word_vectors import WordVectors
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES, SPELLINGS, normalise
-from smart_caption_ros.grounding.errors import CoverageError
+from smart_caption_ros.errors import CoverageError
 
 if TYPE_CHECKING:
     from spacy.language import Language

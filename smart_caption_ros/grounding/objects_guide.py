@@ -16,8 +16,8 @@ from smart_caption_ros.captioning import Captioner
 from smart_caption_ros.captioning.guidance import Pieces, WordBiases
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
+from smart_caption_ros.errors import CoverageError
 from smart_caption_ros.grounding.class_words import ClassWords, class_pieces
-from smart_caption_ros.grounding.errors import CoverageError
 from smart_caption_ros.grounding.nouns import NounFinder
 
 AUTO, OFF, BIAS = GUIDE_CHOICES = ("auto", "off", "bias")

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.errors import CoverageError
 from smart_caption_ros.files import cache_folder, folder_replaced_atomically, sha256_of_bytes
-from smart_caption_ros.grounding.errors import CoverageError
 
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
 

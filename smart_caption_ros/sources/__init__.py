@@ -8,8 +8,7 @@ folder, or a .mcap or .db3 file), the index or device of a camera ("0", "/dev/v4
 from pathlib import Path
 
 from smart_caption_ros.sources.bag import Bag
-from smart_caption_ros.sources.image_folder import ImageFolder
-from smart_caption_ros.sources.sample_photographs import SamplePhotographs
+from smart_caption_ros.sources.image_folder import ImageFolder, SamplePhotographs
 from smart_caption_ros.sources.sequences import Sequences
 from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 from smart_caption_ros.sources.video import Video

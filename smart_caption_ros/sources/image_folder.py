@@ -1,5 +1,6 @@
-"""One image file, or a folder of them."""
+"""One image file, a folder of them, or the sample photographs."""
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,11 @@ IMAGE_SUFFIXES = (
 )  # fmt: skip
 """Suffixes of images. Those that are not read here, such as HEIC, are reported and not left out in silence."""
 _JPEG_STREAMS = (".mjpeg", ".mjpg")  # videos that begin as a photograph does
+_SAMPLE = "sample:photographs"  # in the public domain or without known restrictions
+_SAMPLE_FILES = (
+    "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
+    "rocket.jpg",
+)  # fmt: skip
 
 
 class ImageFolder(FrameSource):
@@ -71,6 +77,32 @@ class ImageFolder(FrameSource):
             return
         for index in range(0, len(self.paths), step):
             yield from self._read(self.paths[index], self.paths[index].name, index)
+
+
+class SamplePhotographs(ImageFolder):
+    """Eight photographs, four of them in colour, in scikit-image's wheel: "sample:photographs"."""
+
+    def __init__(self, spec: str) -> None:
+        FrameSource.__init__(self, spec)
+        if spec != _SAMPLE:
+            raise SourceError(f"there is no sample {spec!r}; there are sample:household and {_SAMPLE}")
+        # Not imported: the import takes a second, and only the files are needed.
+        module = importlib.util.find_spec("skimage")
+        if module is None or module.origin is None:
+            raise SourceError("the sample photographs come with scikit-image: pip install scikit-image")
+        self.paths = [Path(module.origin).with_name("data") / name for name in _SAMPLE_FILES]
+        self.known_length = len(self.paths)
+
+    @classmethod
+    def accepts(cls, spec: str) -> bool:
+        return spec.startswith("sample:")  # the last source for samples: it also refuses unknown names
+
+    @property
+    def description(self) -> str:
+        return f"{len(_SAMPLE_FILES)} sample photographs of scikit-image"
+
+    def address_of(self, frame: Frame | SkippedFrame) -> str:
+        return f"{self.spec}#{frame.name}"
 
 
 def natural_order(path: Path) -> list[tuple[int, int, str]]:

@@ -9,8 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.evaluation.comparison import CoverageComparison
-from smart_caption_ros.evaluation.coverage_benchmark import Outcome, ScoredFrame
+from smart_caption_ros.evaluation.coverage_benchmark import CoverageComparison, Outcome, ScoredFrame
 from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, coverage_page, picture
 from smart_caption_ros.evaluation.report import CoverageTally
 from smart_caption_ros.sources.ground_truth import DatasetIssue, DatasetIssues, GroundTruthFrame
