@@ -1,12 +1,10 @@
 """The commands of `smart-caption`, assembled from their modules."""
 
-from typing import Annotated
-
 import typer
 
 from smart_caption_ros import __version__
 from smart_caption_ros.cli import benchmark, bundle, coverage, demo, describe, doctor, log, serve, watch
-from smart_caption_ros.cli.options import Option, add_command, as_typer_function, make_app
+from smart_caption_ros.cli.options import add_command, make_app
 from smart_caption_ros.cli.terminal import PROGRAM
 
 app = make_app(
@@ -50,13 +48,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+@app.callback()
 def _options(
-    version: Annotated[
-        bool,
-        Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
-    ] = False,
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
 ) -> None:
     pass
-
-
-app.callback()(as_typer_function(_options))

@@ -150,12 +150,12 @@ def make_app(**settings: Any) -> typer.Typer:
 
 
 def add_command(app: typer.Typer, command: Callable[..., None], **context_settings: Any) -> None:
-    """Add a function to an application as a command of its name."""
-    app.command(context_settings=context_settings)(as_typer_function(command))
+    """Add a function to an application as a command of its name, which reports its errors in a sentence."""
+    app.command(context_settings=context_settings)(_as_typer_function(command))
 
 
-def as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a function with a signature that typer understands; it calls ``command`` and reports its errors."""
+def _as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a function with a signature that typer understands, which calls ``command``."""
     hints = get_type_hints(command, include_extras=True)
     group = hints.get("options")
     parameters = [
