@@ -13,6 +13,7 @@ from typing import Any
 
 from smart_caption_ros.caption_log.row import NS_PER_MS, LogRow, one_line
 from smart_caption_ros.caption_log.schema import CaptionLogError, open_to_read
+from smart_caption_ros.caption_log.times import parse_time
 from smart_caption_ros.caption_log.words import MARKS, SearchWords, begins, marked_characters, quoted
 
 NEWEST, BEST = "newest", "best"
@@ -89,6 +90,21 @@ class Query:
             )
         if not 1 <= self.limit <= MAX_LIMIT:
             raise CaptionLogError(f"the number of captions is between 1 and {MAX_LIMIT}, not {self.limit}")
+
+    @classmethod
+    def parse(
+        cls, *, since: str = "", until: str = "", near: str = "", radius_m: float = 2.0, frame: str = "", **fields: Any
+    ) -> "Query":
+        """Read times as :func:`parse_time` and a place as :meth:`Near.parse`, none where they are empty.
+
+        ``fields`` are those that need no reading. Raises CaptionLogError for what makes no sense.
+        """
+        return cls(
+            since_ns=parse_time(since) if since else None,
+            until_ns=parse_time(until) if until else None,
+            near=Near.parse(near, radius_m, frame) if near else None,
+            **fields,
+        )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from smart_caption_ros.cli.terminal import (
 from smart_caption_ros.text import counted
 
 if TYPE_CHECKING:
-    from smart_caption_ros.caption_log import LogRow, Query
+    from smart_caption_ros.caption_log import LogRow
     from smart_caption_ros.caption_log.recording import Recorder
     from smart_caption_ros.caption_log.search import Overview
     from smart_caption_ros.live import FeedEvent
@@ -83,15 +83,14 @@ def _print_event(event: "FeedEvent") -> None:
 class FindOptions:
     log: LogOption = None
     near: Annotated[
-        str | None,
-        Option(metavar="X,Y[,Z]", help="Where the robot was, in metres and the frame of the poses."),
-    ] = None
+        str, Option(metavar="X,Y[,Z]", help="Where the robot was, in metres and the frame of the poses.")
+    ] = ""
     radius: Annotated[float, Option(help="Distance from --near in metres.")] = 2.0
     frame: Annotated[str, Option(help="Frame of --near; needed where the log has poses in several.")] = ""
     since: Annotated[
-        str | None, Option(metavar="TIME", help="Earliest time: 2026-11-22, 2026-11-22T14:30, today, 2h, 3d.")
-    ] = None
-    until: Annotated[str | None, Option(metavar="TIME", help="Latest time, as --since.")] = None
+        str, Option(metavar="TIME", help="Earliest time: 2026-11-22, 2026-11-22T14:30, today, 2h, 3d.")
+    ] = ""
+    until: Annotated[str, Option(metavar="TIME", help="Latest time, as --since.")] = ""
     camera: Annotated[str, Option(help="Name of the camera.")] = ""
     robot: Annotated[str, Option(help="Name of the robot.")] = ""
     min_calibrated_confidence: Annotated[
@@ -120,7 +119,7 @@ def find(
     options: FindOptions,
 ) -> None:
     """Find captions: where and when something was seen."""
-    from smart_caption_ros.caption_log import LogReader
+    from smart_caption_ros.caption_log import LogReader, Query
     from smart_caption_ros.caption_log.results import write_picture_of
     from smart_caption_ros.caption_log.times import iso_utc
 
@@ -128,7 +127,9 @@ def find(
     for word in words or ():
         if word.startswith("--"):
             raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")
-    query = _query(" ".join(words or ()), options)
+    names = ("since", "until", "near", "frame", "camera", "robot", "min_calibrated_confidence", "order", "limit")
+    settings = {name: getattr(options, name) for name in names}
+    query = Query.parse(words=" ".join(words or ()), radius_m=options.radius, **settings)
     with LogReader(_path(options.log)) as reader:
         if options.count:
             _print_overview(reader.path, reader.overview(query), options.as_json)
@@ -153,23 +154,6 @@ def _path(log: Path | None) -> Path:
     from smart_caption_ros.caption_log.schema import default_log_path
 
     return log or default_log_path()
-
-
-def _query(words: str, options: FindOptions) -> "Query":
-    from smart_caption_ros.caption_log import Near, Query
-    from smart_caption_ros.caption_log.times import parse_time
-
-    return Query(
-        words=words,
-        since_ns=None if options.since is None else parse_time(options.since),
-        until_ns=None if options.until is None else parse_time(options.until),
-        camera=options.camera,
-        robot=options.robot,
-        near=None if options.near is None else Near.parse(options.near, options.radius, options.frame),
-        min_calibrated_confidence=options.min_calibrated_confidence,
-        order=options.order,
-        limit=options.limit,
-    )
 
 
 def _print_row(row: "LogRow", picture: Path | None) -> None:

@@ -31,12 +31,6 @@ class _Detection:
     score: float
 
 
-@dataclass(frozen=True)
-class _File:
-    classes: tuple[str, ...]
-    frames: list[list[_Detection]]
-
-
 class DetectedFrames(GroundTruth):
     """The frames of a data set with the objects that a detector found in them.
 
@@ -59,7 +53,7 @@ class DetectedFrames(GroundTruth):
         self._files = _files_of(path, frames.lengths)
         self.lengths = {name: frames.lengths[name] for name in self._files}
         for sequence, file in self._files.items():
-            lists, length = len(_read(file).frames), self.lengths[sequence]
+            lists, length = len(_read(file)[1]), self.lengths[sequence]
             if lists != length:
                 raise SourceError(
                     f"{file} holds {lists} lists of detections, but sequence {sequence} has {length} frames: "
@@ -75,15 +69,15 @@ class DetectedFrames(GroundTruth):
                 self.issues.add(DatasetIssue.SEQUENCE_WITHOUT_DETECTIONS, sequence)
 
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
-        submission = _read(self._files[sequence])
+        classes, detections = _read(self._files[sequence])
         for frame in self._frames.sequence_frames(sequence, every):
             objects = []
-            for number, detection in enumerate(submission.frames[frame.index]):
+            for number, detection in enumerate(detections[frame.index]):
                 where = f"{frame.name}, detection {number}"
-                if detection.box is None or detection.label is None or detection.label >= len(submission.classes):
+                if detection.box is None or detection.label is None or detection.label >= len(classes):
                     self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)
                     continue
-                name = submission.classes[detection.label]
+                name = classes[detection.label]
                 class_name = acvr_class(name) or normalise(name)
                 if detection.score < self._minimum_score or class_name == "none":
                     continue
@@ -113,7 +107,8 @@ def _files_of(path: Path, lengths: Mapping[str, int]) -> dict[str, Path]:
     return files
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> tuple[list[str], list[list[_Detection]]]:
+    """Read the names of the classes, and the detections of each frame."""
     content = read_json(path, object_hook=_reduced)
     classes = content.get("classes") if isinstance(content, dict) else None
     frames = content.get("detections") if isinstance(content, dict) else None
@@ -123,7 +118,7 @@ def _read(path: Path) -> _File:
         isinstance(frame, list) and all(isinstance(detection, _Detection) for detection in frame) for frame in frames
     ):
         raise SourceError(f"{path} is no submission of detections: `detections` must hold a list of objects a frame")
-    return _File(tuple(classes), frames)
+    return classes, frames
 
 
 def _reduced(record: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ import tempfile
 import zlib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smart_caption_ros.caption_log import CaptionLogError, Highlights, LogReader, LogRow, Near, Query
+from smart_caption_ros.caption_log import CaptionLogError, Highlights, LogReader, LogRow, Query
 from smart_caption_ros.caption_log.results import export_csv, place_of
 from smart_caption_ros.caption_log.row import NS_PER_MS
-from smart_caption_ros.caption_log.times import parse_time
 from smart_caption_ros.imaging import ImageError
 from smart_caption_ros.record import CaptionRecord
 from smart_caption_ros.serving.hub import drawn_jpeg
@@ -76,24 +76,14 @@ def query_of(parameters: QueryParams, limit: int) -> Query:
 
     `before` is the id of a row; the newest rows before it are the next page.
     """
-    since, until, near = (parameters.get(name, "") for name in ("since", "until", "near"))
-    until_ns = parse_time(until) if until else None
+    texts = {name: parameters.get(name, "") for name in ("words", "camera", "robot", "since", "until", "near", "frame")}
+    confidence = _number("min_calibrated_confidence", parameters.get("min_calibrated_confidence") or "0")
+    radius_m = _number("radius", parameters.get("radius") or "2")
+    query = Query.parse(**texts, radius_m=radius_m, min_calibrated_confidence=confidence, limit=limit)
     if before := parameters.get("before", ""):
         before_ns = (round(min(max(_number("before", before), 0), _MAX_MS)) - 1) * NS_PER_MS
-        until_ns = before_ns if until_ns is None else min(until_ns, before_ns)
-    radius_m = _number("radius", parameters.get("radius") or "2")
-    return Query(
-        words=parameters.get("words", ""),
-        since_ns=parse_time(since) if since else None,
-        until_ns=until_ns,
-        camera=parameters.get("camera", ""),
-        robot=parameters.get("robot", ""),
-        near=Near.parse(near, radius_m, parameters.get("frame", "")) if near else None,
-        min_calibrated_confidence=_number(
-            "min_calibrated_confidence", parameters.get("min_calibrated_confidence") or "0"
-        ),
-        limit=limit,
-    )
+        query = replace(query, until_ns=before_ns if query.until_ns is None else min(query.until_ns, before_ns))
+    return query
 
 
 def _overview(reader: LogReader, request: Request) -> Response:
