@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from smart_caption_ros.detection.boxes import Box, four_numbers
-from smart_caption_ros.imaging import read_image_size
 from smart_caption_ros.sources.ground_truth import (
     DatasetIssue,
     DatasetIssues,
@@ -64,10 +63,7 @@ class CocoInstances(GroundTruth):
             if not path.is_file():
                 self.issues.add(DatasetIssue.FRAME_WITHOUT_IMAGE, name)
                 continue
-            try:
-                size = read_image_size(path)
-            except ValueError:
-                self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
+            if (size := self._image_size(path, name)) is None:
                 continue
             if any(given not in (None, side) for given, side in zip(image.size, size, strict=True)):
                 self.issues.add(DatasetIssue.IMAGE_OF_ANOTHER_SIZE, name)

@@ -65,7 +65,10 @@ def run_checks(on_check: Callable[[str], None] = lambda name: None) -> list[Chec
         ("Fast DDS profile", _check_fast_dds_profile),
     ):
         on_check(name)
-        checks += check()
+        try:
+            checks += check()
+        except ImportError as error:
+            checks.append(Check(name, Status.BROKEN, error_line(error), "install the libraries above"))
     return checks
 
 
@@ -121,32 +124,22 @@ def _installed_version(distribution: str) -> str:
 
 
 def _check_engines() -> list[Check]:
-    try:
-        from smart_caption_ros.engines import available_engines
+    from smart_caption_ros.engines import available_engines
 
-        reports = available_engines()
-    except ImportError as error:
-        return [Check("engines", Status.BROKEN, error_line(error), "install the libraries above")]
+    reports = available_engines()
     # One engine is enough; the others are optional.
     otherwise = Status.ABSENT if any(report.available for report in reports) else Status.BROKEN
     return [
-        Check(
-            f"engine {report.name}",
-            Status.OK if report.available else otherwise,
-            report.detail,
-            report.remedy,
-        )
+        Check(f"engine {report.name}", Status.OK if report.available else otherwise, report.detail, report.remedy)
         for report in reports
     ]
 
 
 def _check_default_bundle() -> list[Check]:
-    try:
-        import numpy as np
+    import numpy as np
 
-        from smart_caption_ros.captioning import BundleError, Captioner, EngineError, default_bundle_path
-    except ImportError as error:
-        return [Check("default bundle", Status.BROKEN, error_line(error), "install the libraries above")]
+    from smart_caption_ros.captioning import BundleError, Captioner, EngineError, default_bundle_path
+
     remedy = f"reinstall smart_caption_ros, or restore {default_bundle_path()} from the repository"
     try:
         captioner = Captioner.from_bundle()
@@ -205,11 +198,9 @@ def _check_other_bundles(folder: Path | None = None) -> list[Check]:
     """Check the bundles beside the default one, and those in the working directory (or ``folder``) and up to two
     folders below it.
     """
-    try:
-        from smart_caption_ros.captioning import Bundle, BundleError, default_bundle_path
-        from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, MANIFEST
-    except ImportError:
-        return []  # said of the default bundle
+    from smart_caption_ros.captioning import Bundle, BundleError, default_bundle_path
+    from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, MANIFEST
+
     here = folder or Path.cwd()
     manifests = [*default_bundle_path().parent.glob(f"*/{MANIFEST}")]
     for below in ("", "*/", "*/*/"):

@@ -16,7 +16,6 @@ from PIL import Image
 
 from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.detection.class_names import normalise
-from smart_caption_ros.imaging import ImageError, read_image_size
 from smart_caption_ros.sources.ground_truth import (
     DatasetIssue,
     DatasetIssues,
@@ -163,10 +162,7 @@ class AcvrSequences(GroundTruth):
                 self.issues.add(DatasetIssue.FRAME_WITHOUT_IMAGE, name)
                 continue
             image_path = folder / frame.image_name
-            try:
-                size = read_image_size(image_path)
-            except ImageError:
-                self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
+            if (size := self._image_size(image_path, name)) is None:
                 continue
             objects: tuple[GroundTruthObject, ...] | None = ()
             if self._wants_objects:

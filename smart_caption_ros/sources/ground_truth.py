@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.boxes import Box, box_areas, clip_boxes
-from smart_caption_ros.imaging import read_image
+from smart_caption_ros.imaging import ImageError, read_image, read_image_size
 from smart_caption_ros.sources.source import GroundTruthObject
 
 
@@ -118,6 +118,14 @@ class GroundTruth(ABC):
     def count(self, every: int = 1) -> int:
         """Return the number of frames of a pass, frames that will be left out included."""
         return sum(math.ceil(length / every) for length in self.lengths.values())
+
+    def _image_size(self, path: Path, name: str) -> tuple[int, int] | None:
+        """Read width and height of a frame's image; None, and an issue, if that is not possible."""
+        try:
+            return read_image_size(path)
+        except ImageError:
+            self.issues.add(DatasetIssue.UNREADABLE_IMAGE, name)
+            return None
 
     def _object(
         self, class_name: str, instance_id: int, corners: Box, size: tuple[int, int], where: str

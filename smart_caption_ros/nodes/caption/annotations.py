@@ -22,12 +22,10 @@ _BACKGROUND_ALPHA = 0.75
 def to_annotations(record: CaptionRecord, header: Header, foxglove_msgs: Any) -> Any:
     """Convert a record to a foxglove_msgs/ImageAnnotations: objects with class and score, and the text below.
 
-    Args:
-        record: the record; that of an image without a caption gives no annotations, which removes the last ones.
-        foxglove_msgs: the module foxglove_msgs.msg, which is not installed everywhere.
+    An image without a caption has no annotations, which removes the last ones.
 
-    Returns:
-        The annotations, all with the stamp of the image.
+    Args:
+        foxglove_msgs: the module foxglove_msgs.msg, which is not installed everywhere.
     """
     stamp, (_, height) = header.stamp, record.caption.image_size
     annotations = foxglove_msgs.ImageAnnotations()

@@ -30,11 +30,7 @@ def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str
 
 
 def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
-    """Convert a vision_msgs/Detection2DArray; the hypothesis with the highest score gives the class.
-
-    Yields:
-        As :func:`objects_of_array`.
-    """
+    """Convert a vision_msgs/Detection2DArray as :func:`objects_of_array`; the highest score gives the class."""
     for detection in message.detections:
         hypotheses = [result.hypothesis for result in detection.results if math.isfinite(result.hypothesis.score)]
         if not hypotheses:
@@ -47,11 +43,7 @@ def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[
 
 
 def objects_of_yolo(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
-    """Convert a yolo_msgs/DetectionArray of yolo_ros: class, score and box of each detection.
-
-    Yields:
-        As :func:`objects_of_array`.
-    """
+    """Convert a yolo_msgs/DetectionArray of yolo_ros as :func:`objects_of_array`: class, score and box of each."""
     for detection in message.detections:
         bbox = detection.bbox
         box = _upright_box(bbox.center, bbox.size.x, bbox.size.y)
@@ -59,14 +51,10 @@ def objects_of_yolo(message: Any, class_names: Mapping[int, str]) -> Iterable[De
 
 
 def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: Any) -> Any:
-    """Convert objects to a vision_msgs/Detection2DArray.
+    """Convert objects to a vision_msgs/Detection2DArray; each has one hypothesis with the class name as its id.
 
     Args:
-        objects: the objects; boxes in pixels.
         vision_msgs: the module vision_msgs.msg, which is not installed everywhere.
-
-    Returns:
-        The array. Every detection has one hypothesis, whose class id is the name of the class.
     """
     detections = []
     for item in objects:
