@@ -1,24 +1,9 @@
 """sensor_msgs/Image and CompressedImage <-> pixels, without ROS.
 
 The functions take any object with the fields of the message (rclpy's, rosbags' or a namespace) and treat every
-field as untrusted: inconsistent fields raise ImageMessageError.
-
-| encoding                           | conversion                                                          |
-|------------------------------------|---------------------------------------------------------------------|
-| bgr8, 8UC3                         | none                                                                |
-| rgb8, bgra8, 8UC4, rgba8           | channels reordered, alpha dropped                                   |
-| mono8, 8UC1                        | grey                                                                |
-| mono16                             | grey, scaled to 8 bits                                              |
-| bgr16, rgb16, bgra16, rgba16       | scaled to 8 bits, then as with 8 bits                               |
-| 16UC1                              | error: depth in millimetres (REP 118)                               |
-| 32FC1                              | grey, round(255 * value); NaN, infinity, values outside 0..1: error |
-| bayer_{rggb,bggr,gbrg,grbg}{8,16}  | scaled to 8 bits, demosaiced (bilinear)                             |
-| yuv422, uyvy, yuv422_yuy2, yuyv    | BT.601, limited range                                               |
-| nv12, nv21                         | BT.601, limited range; height rows of Y, then height / 2 of colour  |
-
-Cameras with 10, 12 or 14 bits publish them in the low bits of 16-bit values. 16-bit values are scaled by the smallest
-of 8, 10, 12, 14 and 16 bits that holds the brightest value of the image
-(:func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`).
+field as untrusted: inconsistent fields raise ImageMessageError. `_ENCODINGS` lists what is converted, to grey or by
+reordered channels without alpha. 16-bit values are scaled first, see
+:func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`. 16UC1, depth in millimetres (REP 118), is refused.
 """
 
 import array
@@ -63,7 +48,7 @@ _ENCODINGS: dict[str, _Encoding] = {
     "rgb16": _Encoding("u2", 3, cv2.COLOR_RGB2BGR),
     "bgra16": _Encoding("u2", 4, cv2.COLOR_BGRA2BGR),
     "rgba16": _Encoding("u2", 4, cv2.COLOR_RGBA2BGR),
-    "32FC1": _Encoding("f4", 1, cv2.COLOR_GRAY2BGR),
+    "32FC1": _Encoding("f4", 1, cv2.COLOR_GRAY2BGR),  # fractions from 0 to 1; others are an error
     **{
         f"bayer_{pattern}{bits}": _Encoding(f"u{bits // 8}", 1, to_bgr, minimum=3)
         # OpenCV names a pattern by its second row and column (and since 4.5.5 also by its first).
@@ -75,6 +60,7 @@ _ENCODINGS: dict[str, _Encoding] = {
         }.items()
         for bits in (8, 16)
     },
+    # BT.601, limited range
     "yuv422": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_UYVY, multiple=2),
     "uyvy": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_UYVY, multiple=2),
     "yuv422_yuy2": _Encoding("u1", 2, cv2.COLOR_YUV2BGR_YUY2, multiple=2),
@@ -96,7 +82,7 @@ class ImageMessageError(ImageError):
 
 
 def decode_image(message: Any) -> NDArray[np.uint8]:
-    """Decode a sensor_msgs/Image to BGR by the table above.
+    """Decode a sensor_msgs/Image to BGR.
 
     Returns:
         uint8 HxWx3, C-contiguous. It shares memory with the message only if that memory is read-only.
@@ -224,7 +210,7 @@ def _bytes_of(data: Any) -> NDArray[np.uint8]:
 
 
 def _to_uint8(pixels: NDArray[Any], encoding: str) -> NDArray[np.uint8]:
-    """Convert 16-bit and float pixels to 8 bits by the table above; return 8-bit pixels unchanged."""
+    """Convert 16-bit and float pixels to 8 bits; return 8-bit pixels unchanged."""
     if pixels.dtype.kind == "f":
         finite = np.isfinite(pixels)
         if not finite.all():
