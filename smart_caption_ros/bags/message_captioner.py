@@ -9,7 +9,6 @@ from smart_caption_ros.bags.message_types import CAPTION, message_types, typesto
 from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.captioning import Captioner, EngineError, Timing
 from smart_caption_ros.captioning.captioner import NO_DETECTOR
-from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.grounding import NounCoverage, guide_words
 from smart_caption_ros.grounding.named_objects import ground_caption
 from smart_caption_ros.grounding.objects_guide import AUTO, STRENGTH
@@ -55,7 +54,7 @@ class ModelSettings:
 def load_coverage(captioner: Captioner) -> NounCoverage:
     """Load noun coverage for COCO's classes and those of the captioner's detector; raises CoverageError."""
     classes = captioner.detector.class_names if captioner.detector else ()
-    return NounCoverage.load(class_list=(*COCO_CLASSES, *classes))
+    return NounCoverage.load(class_names=classes)
 
 
 class MessageCaptioner:

@@ -169,7 +169,6 @@ def score(
     class_counts: Annotated[bool, Option("--class-counts", help="Count each object, not each class once.")] = False,
 ) -> None:
     """Score a caption against the classes of objects, and print which noun was assigned to which class."""
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.grounding import CoverageOptions, NounCoverage
 
     names = [name.strip() for name in classes.split(",") if name.strip()]
@@ -177,7 +176,7 @@ def score(
         pipeline,
         word_vectors,
         synonyms=synonyms,
-        class_list=(*COCO_CLASSES, *names),
+        class_names=tuple(names),
         options=CoverageOptions(
             minimum_similarity=minimum_similarity,
             synonyms=synonyms is not None,
@@ -222,13 +221,12 @@ def _benchmark_labelled(frames: GroundTruth, options: LabelledOptions) -> None:
 def _benchmark(
     frames: GroundTruth, options: BenchmarkOptions, objects: str = _GROUND_TRUTH, class_names: Sequence[str] = ()
 ) -> None:
-    from smart_caption_ros.detection.class_names import COCO_CLASSES
     from smart_caption_ros.evaluation import coverage_benchmark
     from smart_caption_ros.evaluation.coverage_benchmark import CoverageComparison, distinguished
     from smart_caption_ros.grounding import NounCoverage
 
     log_to_terminal()
-    coverage = NounCoverage.load(options.pipeline, options.word_vectors, class_list=(*COCO_CLASSES, *class_names))
+    coverage = NounCoverage.load(options.pipeline, options.word_vectors, class_names=tuple(class_names))
     outcomes = []
     passes = len(options.captions or options.bundle or [None])
     with progress_bar(passes * frames.count(options.every)) as bar:

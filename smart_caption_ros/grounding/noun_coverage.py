@@ -50,13 +50,13 @@ class NounCoverage:
         word_vectors: str | os.PathLike[str] | None = None,
         *,
         synonyms: str | os.PathLike[str] | None = None,
-        class_list: Iterable[str] = COCO_CLASSES,
+        class_names: Iterable[str] = (),
         options: CoverageOptions | None = None,
     ) -> "NounCoverage":
         """Load the tagger, the word vectors and the synonyms.
 
         Args:
-            class_list: names of the classes that captions may name, see :meth:`NounFinder.load`; COCO's by default.
+            class_names: names of the classes beside COCO's that captions may name, see :meth:`NounFinder.load`.
 
         Raises:
             CoverageError: something is missing or malformed.
@@ -66,7 +66,7 @@ class NounCoverage:
         except ImportError as error:
             raise CoverageError(f"noun coverage needs SciPy ({error}): pip install scipy") from error
         coverage = cls(
-            NounFinder.load(pipeline, class_list),
+            NounFinder.load(pipeline, (*COCO_CLASSES, *class_names)),
             WordVectors.load(word_vectors),
             options,
             read_synonyms(Path(synonyms)) if synonyms is not None else None,

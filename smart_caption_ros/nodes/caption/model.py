@@ -90,7 +90,7 @@ def _detector(source: ObjectSource, named: str) -> Path | None:
 
 def load_coverage(class_names: Sequence[str]) -> NounCoverage:
     """Load noun coverage with the tables of this package; raises CoverageError where spaCy or a table is missing."""
-    return NounCoverage.load(class_list=(*COCO_CLASSES, *class_names))
+    return NounCoverage.load(class_names=class_names)
 
 
 def release_memory() -> None:
