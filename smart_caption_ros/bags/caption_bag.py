@@ -99,8 +99,7 @@ def caption_bag(
         progress: called with the number of images that have been dealt with since the last call.
 
     Raises:
-        SourceError: the bag cannot be read or holds no such images, or the output exists or cannot be written.
-        OutputError: the output is a file of the bag, a folder, a pipe or a device.
+        SourceError, OutputError: the bag cannot be read or holds no such images, or the output may not be written.
     """
     check_bag_output(output, force=options.force)
     started_s = time.monotonic()

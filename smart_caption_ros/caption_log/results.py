@@ -38,10 +38,6 @@ def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None)
 
     Returns:
         The number of rows.
-
-    Raises:
-        OutputError: the file is a folder or a device.
-        OSError: a file cannot be written.
     """
     count = 0
     with (

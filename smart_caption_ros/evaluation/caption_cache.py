@@ -29,9 +29,6 @@ class CaptionCache:
 
     Args:
         path: created if missing, with its folder; :data:`IN_MEMORY` keeps the captions while the process runs.
-
-    Raises:
-        CaptionCacheError: the file cannot be created, or is not such a file.
     """
 
     def __init__(self, path: Path) -> None:

@@ -34,9 +34,6 @@ class CocoInstances(GroundTruth):
 
     Args:
         paths: instances files; unlike ACVR's labels they are held in memory, without their polygons.
-
-    Raises:
-        SourceError: a file or the folder is missing, or a file has another layout; one sentence.
     """
 
     def __init__(self, paths: Sequence[Path], images: Path) -> None:

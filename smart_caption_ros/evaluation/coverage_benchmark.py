@@ -35,9 +35,6 @@ class GivenCaptions:
     """Captions in a file: an object ``{"<sequence>/<frame>": "text"}``, or COCO's list of results.
 
     Padding of numbers does not matter. A name without a sequence stands for that frame of every sequence.
-
-    Raises:
-        CoverageError: the file cannot be read or has another layout.
     """
 
     def __init__(self, path: Path) -> None:
@@ -219,13 +216,7 @@ def run(
     every: int = 1,
     progress: Callable[[], object] = lambda: None,
 ) -> Outcome:
-    """Score the captions of every ``every``-th frame of each sequence.
-
-    Raises:
-        SourceError: no frame could be scored; says why.
-        EngineError: captioning failed.
-        CaptionCacheError: the cache cannot be read or written.
-    """
+    """Score the captions of every ``every``-th frame of each sequence; raises SourceError where none can be scored."""
     tally = CoverageTally(coverage)
     best, worst = _Gallery(1), _Gallery(-1)
     scored = 0

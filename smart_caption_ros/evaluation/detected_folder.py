@@ -18,14 +18,10 @@ Detect = Callable[[NDArray[np.uint8]], Sequence[DetectedObject]]
 class DetectedFolder(GroundTruth):
     """The photographs of a folder as one sequence; a frame's name is its file's name.
 
-    The detector runs once on each photograph, also with several passes.
+    The detector runs once on each photograph, also with several passes. Sub-folders are not searched.
 
     Args:
-        folder: its images are the frames; sub-folders are not searched.
         detect: detects the objects in an image, uint8 HxWx3 BGR.
-
-    Raises:
-        SourceError: the folder is missing or has no image; one sentence.
     """
 
     def __init__(self, folder: Path, detect: Detect) -> None:

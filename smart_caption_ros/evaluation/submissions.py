@@ -40,10 +40,6 @@ class DetectedFrames(GroundTruth):
 
     Args:
         path: a file, named by its sequence unless there is only one, or a folder of such files.
-
-    Raises:
-        SourceError: a file is malformed, holds another number of lists than its sequence has frames, or no sequence
-            has one; one sentence.
     """
 
     def __init__(self, frames: GroundTruth, path: Path, minimum_score: float = SCORE_THRESHOLD) -> None:

@@ -58,7 +58,6 @@ def caption_ahead(
 
     Raises:
         SourceError: the workers run another model or engine than this process.
-        CaptionCacheError: the cache cannot be written.
     """
     made, failures = 0, []
     for work, ended in run_all(list(_shards(frames, every, captions, model)), workers, retries):

@@ -31,7 +31,7 @@ class RayWorkers:
             connects to one.
 
     Raises:
-        SourceError: the address is malformed, nothing answers there, or Ray is not installed; one sentence.
+        SourceError: the address is malformed, nothing answers there, or Ray is not installed.
     """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:

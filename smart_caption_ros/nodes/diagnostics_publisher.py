@@ -21,11 +21,7 @@ class DiagnosticsPublisher:
     """Publishes on /diagnostics periodically, in every state of the node."""
 
     def __init__(self, node: Node, statuses: Callable[[], list[DiagnosticStatus]]) -> None:
-        """Start to publish.
-
-        Args:
-            statuses: returns the statuses of one message. A name begins with that of the node and ": ".
-        """
+        """``statuses``: returns the statuses of one message. A name begins with that of the node and ": "."""
         self._node, self._statuses = node, statuses
         period_s = PERIOD_S
         if Updater is None:

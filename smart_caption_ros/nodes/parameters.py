@@ -136,17 +136,15 @@ class Parameters:
         is_configured: Callable[[], bool] = lambda: False,
         on_change: Callable[[set[str]], None] = lambda names: None,
     ) -> None:
-        """Declare all parameters of a table.
+        """Declare all parameters of a table; overrides from files and the command line apply.
 
         Args:
-            node: the node that owns them; overrides from files and the command line apply.
-            table: the parameters.
             rule: judges the values together, at the start and at every change.
             is_configured: returns True while parameters that change only while unconfigured are fixed.
             on_change: called with the names of the changed parameters, after `values` has the new values.
 
         Raises:
-            ValueError: one or more overrides are invalid or contradict each other; one sentence.
+            ValueError: overrides are invalid or contradict each other; one sentence.
         """
         self._specs = {spec.name: spec for spec in table}
         self._rule = rule

@@ -46,7 +46,11 @@ _MAX_SENTENCE = 2000
 
 
 class RunnableNode(Protocol):
-    """Members of a node that :func:`run_node` uses, beside those of :class:`rclpy.node.Node`."""
+    """Members of a node that :func:`run_node` uses, beside those of :class:`rclpy.node.Node`.
+
+    It is made with arguments of that class (namespace, parameter_overrides, context ...), and raises ValueError, one
+    sentence, for an invalid parameter and for what a parameter names and cannot be opened.
+    """
 
     exit_status: int | None
     """None while the node runs; the process ends with this status as soon as it is set."""
@@ -57,8 +61,7 @@ class RunnableNode(Protocol):
     def close(self) -> bool:
         """Finish the work in progress and stop all threads; called once, after the last callback.
 
-        Returns:
-            Whether all threads have ended; if not, the process ends without waiting for them.
+        Return whether all threads have ended; if not, the process ends without waiting for them.
         """
 
 

@@ -81,9 +81,6 @@ class AcvrSequences(GroundTruth):
     Args:
         objects: whether to read labels. If not, sequences without labels are read too, frames have no objects, and
             every frame with an image is yielded.
-
-    Raises:
-        SourceError: there is no sequence, or a labels.json is not JSON; one sentence.
     """
 
     def __init__(self, root: Path, *, objects: bool = True) -> None:

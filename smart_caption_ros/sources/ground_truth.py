@@ -91,7 +91,10 @@ class GroundTruthFrame:
 
 
 class GroundTruth(ABC):
-    """A data set with known objects: sequences of frames that are read one at a time."""
+    """A data set with known objects: sequences of frames that are read one at a time.
+
+    Opening it raises SourceError where it has nothing to read, or a file that is malformed as a whole.
+    """
 
     def __init__(self, spec: str) -> None:
         self.spec = spec

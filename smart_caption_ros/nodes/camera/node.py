@@ -26,14 +26,7 @@ class CameraNode(Node):
     """Publishes the frames of a source; docs/nodes.md describes its interface."""
 
     def __init__(self, **node_options: Any) -> None:
-        """Open the source and start to publish.
-
-        Args:
-            node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
-
-        Raises:
-            ValueError: a parameter has an invalid value, or the source cannot be read; one sentence.
-        """
+        """Open the source and start to publish; see :class:`smart_caption_ros.nodes.running.RunnableNode`."""
         super().__init__("camera_node", **node_options)
         self.exit_status: int | None = None
         self._settings = Parameters(self, CAMERA_NODE_PARAMETERS)

@@ -26,11 +26,7 @@ class CameraOutputs:
     """Publishes on an image topic, on its `/compressed`, and on the `camera_info` beside it."""
 
     def __init__(self, node: Node, topic: str) -> None:
-        """Create the publishers.
-
-        Args:
-            topic: topic of the images; the other topics are derived from its name after remapping.
-        """
+        """``topic``: of the images; the other topics are derived from its name after remapping."""
         self._node = node
         self.topic: str = node.resolve_topic_name(topic)
         self._image = self.publisher(Image, topic)  # unremapped topic name; rclpy applies remappings

@@ -34,8 +34,7 @@ class Camera:
     """One camera of the caption node.
 
     Attributes:
-        name: name of the camera; empty for the only camera of a node.
-        publisher: publishes and counts what comes of its images.
+        name: empty for the only camera of a node.
         is_enabled: whether its images are captioned as they arrive.
         is_resting: whether it is unsubscribed because it is lazy and nobody subscribes to its captions.
         requests: number of requests that wait for its next image, and keep it awake.

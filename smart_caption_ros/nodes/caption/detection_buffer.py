@@ -54,11 +54,7 @@ class DetectionBuffer:
         self._image_ns = 0
 
     def add(self, detections: Detections) -> bool:
-        """Add a message; a full buffer discards the oldest one.
-
-        Returns:
-            Whether there was a message of the same stamp and frame, which is not used any more.
-        """
+        """Add a message, which may replace the oldest; return whether it replaces one of the same stamp and frame."""
         with self._changed:
             image = (detections.stamp_ns, detections.frame_id)
             replaces = any((other.stamp_ns, other.frame_id) == image for other in self._latest)

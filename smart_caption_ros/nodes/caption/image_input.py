@@ -25,8 +25,7 @@ class ImageInput:
     """
 
     def __init__(self, node: Node, topic: str, on_image: Callable[[ImageMessage, Mapping[str, Any]], None]) -> None:
-        """Create the input without a subscription.
-
+        """
         Args:
             topic: the raw topic; the compressed topic is derived from its name after remapping.
             on_image: called on a thread of the executor with every image, and what the middleware says of it.

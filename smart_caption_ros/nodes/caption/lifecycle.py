@@ -24,11 +24,7 @@ class TransitionRequests:
     """
 
     def __init__(self, node: LifecycleNode, cancel_configuring: Callable[[], None]) -> None:
-        """Take over the requests of a node.
-
-        Args:
-            cancel_configuring: lets the transition to the state inactive fail soon; has no effect on others.
-        """
+        """``cancel_configuring``: lets the transition to the state inactive fail soon; has no effect on others."""
         self.in_progress = threading.Lock()
         """Held during every transition, also one that the node starts by itself."""
         self._cancelling = threading.Lock()

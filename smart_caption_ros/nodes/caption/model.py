@@ -28,7 +28,7 @@ class Model:
     """The captioner of a configured node, its noun coverage, and where it takes objects from.
 
     Attributes:
-        coverage: noun coverage; None where it is off or could not be loaded.
+        coverage: None where it is off or could not be loaded.
         detection_classes: names of the numeric class ids on the detections topic, by id; empty where none are given.
         guided_by_topic: whether the objects of the detections topic guide the words of captions.
         coverage_lock: held while coverage is used, which is not thread-safe.

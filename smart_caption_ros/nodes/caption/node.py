@@ -80,14 +80,10 @@ class CaptionNode(LifecycleNode):
         load_coverage: LoadCoverage = load_coverage,
         **node_options: Any,
     ) -> None:
-        """Create the node in the state unconfigured.
+        """Create the node in the state unconfigured; see :class:`smart_caption_ros.nodes.running.RunnableNode`.
 
         Args:
             load_captioner: loads the captioner when the node is configured; None: :meth:`Captioner.from_bundle`.
-            node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
-
-        Raises:
-            ValueError: a parameter has an invalid value; one sentence.
         """
         super().__init__("caption_node", **node_options)
         self.exit_status: int | None = None

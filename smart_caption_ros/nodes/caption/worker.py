@@ -139,11 +139,9 @@ class Worker:
             self._interrupted.set_result(None)
 
     def close(self, timeout_s: float) -> bool:
-        """Free the model and end the thread, after the image in progress.
+        """Free the model and end the thread, after the image in progress; return whether it has ended.
 
-        Returns:
-            Whether the thread has ended; False where it still loads, or captions after `timeout_s`. Cancelled loading
-            may go on for longer, so that it is not waited for.
+        It has not where it captions after `timeout_s`, or loads: cancelled loading may go on for long.
         """
         is_idle = not self._is_loading and bool(wait([self._executor.submit(self._unload)], timeout_s).done)
         self._executor.shutdown(wait=is_idle, cancel_futures=True)
@@ -152,8 +150,7 @@ class Worker:
     def offer(self, image: ReceivedImage) -> bool:
         """Caption an image of a camera when its turn comes; a newer one takes its place until then.
 
-        Returns:
-            False where it took the place of one that waited, which is dropped.
+        Return False where it took the place of one that waited, which is dropped.
         """
         publisher = image.publisher
         assert publisher is not None

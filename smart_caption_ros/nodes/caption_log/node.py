@@ -32,15 +32,7 @@ class CaptionLogNode(Node):
     """Writes captions into one file and serves searches; docs/caption_log.md describes it."""
 
     def __init__(self, **node_options: Any) -> None:
-        """Open the log and start to write.
-
-        Args:
-            node_options: arguments of :class:`rclpy.node.Node` (namespace, parameter_overrides, context ...).
-
-        Raises:
-            ValueError: a parameter has an invalid value, the log cannot be opened, or ROS refuses the subscriptions;
-                one sentence.
-        """
+        """Open the log and start to write; see :class:`smart_caption_ros.nodes.running.RunnableNode`."""
         super().__init__("caption_log_node", **node_options)
         self.exit_status: int | None = None
         self._settings = Parameters(self, CAPTION_LOG_PARAMETERS)

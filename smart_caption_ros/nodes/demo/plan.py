@@ -39,7 +39,6 @@ class DemoPlan:
     """What the demo publishes.
 
     Attributes:
-        options: the options that it was planned by.
         frames: name of each frame, and where it comes from; empty for a live camera, whose frames are not known before.
         every: every Nth frame of the source is published.
     """
