@@ -25,6 +25,8 @@ def counted(number: int, noun: str) -> str:
 
 def error_line(error: Exception) -> str:
     """Return the message of an exception on one line; the name of its type where it has none."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return " ".join(str(error).split()) or type(error).__name__
 
 

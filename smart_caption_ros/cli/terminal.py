@@ -15,7 +15,7 @@ import typer
 from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.files import OutputError, check_output, write_text_atomically
 from smart_caption_ros.json_text import json_text
-from smart_caption_ros.text import escaped, visible
+from smart_caption_ros.text import error_line, escaped, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ def errors_in_a_sentence() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader closed the pipe, as `head` does; typer exits quietly
             raise
-        report_error(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(error))
+        report_error(error_line(error))
         raise typer.Exit(FAILED) from error
     except ExpectedError as error:
         report_error(str(error))

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from smart_caption_ros.captioning import BundleError, DetectorError, EngineError
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.sources import SourceError
+from smart_caption_ros.text import error_line
 
 _FINAL = (BundleError, CoverageError, DetectorError, EngineError, SourceError, FileNotFoundError, ImportError)
 """Errors that another attempt would raise again."""
@@ -121,9 +122,9 @@ def attempt(work: Work) -> Attempt:
     try:
         return Attempt(work.run())
     except _FINAL as error:
-        return Attempt(error=_sentence(error))
+        return Attempt(error=error_line(error))
     except Exception as error:
-        return Attempt(error=f"{type(error).__name__}: {_sentence(error)}", is_final=False)
+        return Attempt(error=f"{type(error).__name__}: {error_line(error)}", is_final=False)
 
 
 def _attempt_of(future: Future[Attempt]) -> Attempt:
@@ -135,12 +136,6 @@ def _attempt_of(future: Future[Attempt]) -> Attempt:
     except Exception as error:  # Ray raises many kinds of exceptions for a worker that died or lacks the package
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
         return Attempt(error=f"a worker of the cluster failed: {reason}", is_final=False)
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.strerror}: {error.filename}"
-    return " ".join(str(error).split())
 
 
 def _start_worker() -> None:

@@ -160,20 +160,17 @@ class CaptionFeed:
         """
         with self._changed:
             known = self._statistics.get(camera)
-            if known is not None and known.is_online:
+            if known is not None and known.camera.is_online:
                 return
-            if known is None:
-                self._add_statistics(camera, source)
-            else:
-                known.is_online = True
+            (known or self._add_statistics(camera, source)).camera.is_online = True
             self._put(FeedEvent(EventKind.APPEARED, text, camera))
 
     def remove_camera(self, camera: str, text: str) -> None:
         """Note that a camera is gone, and say so in an event; its statistics stay."""
         with self._changed:
             known = self._statistics.get(camera)
-            if known is not None and known.is_online:
-                known.is_online = False
+            if known is not None and known.camera.is_online:
+                known.camera.is_online = False
                 self._put(FeedEvent(EventKind.GONE, text, camera))
 
     def forget_camera(self, camera: str) -> None:
@@ -186,7 +183,6 @@ class CaptionFeed:
         live = live.judged(self._trust)
         with self._changed:
             statistics = self._statistics.get(live.camera) or self._add_statistics(live.camera, live.source)
-            statistics.is_online = True
             statistics.add(live)
             self._put(live)
 
@@ -200,7 +196,7 @@ class CaptionFeed:
             known = self._statistics.get(camera)
             if known is None:
                 return
-            before = known.health
+            before = known.camera.health
             known.set_health(health, message)
             if health is not before and (before, health) != (Health.UNKNOWN, Health.OK):
                 self._put(FeedEvent(EventKind.DIAGNOSTICS, message, camera))
@@ -217,7 +213,7 @@ class CaptionFeed:
         if len(self._items) >= self._capacity:
             oldest = self._items.popleft()
             if isinstance(oldest, CaptionRecord) and oldest.camera in self._statistics:
-                self._statistics[oldest.camera].lost += 1
+                self._statistics[oldest.camera].camera.lost += 1
         if isinstance(item, CaptionRecord) and item.image is not None:
             waiting = sum(isinstance(other, CaptionRecord) and other.image is not None for other in self._items)
             item = replace(item, image=None) if waiting >= _MAX_IMAGES else item

@@ -4,7 +4,7 @@ import enum
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Health(enum.Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True)
+@dataclass
 class CameraSummary:
     """A camera at one moment.
 
@@ -43,15 +43,15 @@ class CameraSummary:
 
     camera: str
     source: str
-    is_online: bool
-    captions: int
-    by_status: Mapping[CaptionStatus, int]
-    dropped: int
-    lost: int
-    rate_hz: float
-    age_p50_s: float | None
-    age_p95_s: float | None
-    last_received_monotonic_s: float | None
+    is_online: bool = True
+    captions: int = 0
+    by_status: Mapping[CaptionStatus, int] = field(default_factory=Counter)
+    dropped: int = 0
+    lost: int = 0
+    rate_hz: float = 0.0
+    age_p50_s: float | None = None
+    age_p95_s: float | None = None
+    last_received_monotonic_s: float | None = None
     health: Health = Health.UNKNOWN
     health_message: str = ""
     is_responding: bool = True
@@ -61,52 +61,43 @@ class LiveStatistics:
     """Statistics of one camera; not thread-safe."""
 
     def __init__(self, camera: str, source: str) -> None:
-        self.camera = camera
-        self.source = source
-        self.is_online = True
-        self.lost = 0
-        self.health = Health.UNKNOWN
-        self.health_message = ""
+        self.camera = CameraSummary(camera, source)
+        """The camera, but for what depends on the moment: rate, ages and whether its node responds."""
+        self._added_s = time.monotonic()
         self._diagnosed_s: float | None = None
         self._diagnostics_period_s = 0.0
-        self._by_status: Counter[CaptionStatus] = Counter()
-        self._dropped = 0
-        self.last_s = time.monotonic()
-        """When it was added, or its last caption received, by :func:`time.monotonic`."""
-        self._has_captions = False
         self._ages_s: TimeWindow[float | None] = TimeWindow(WINDOW_S)
 
+    @property
+    def last_s(self) -> float:
+        """When it was added, or its last caption received, by :func:`time.monotonic`."""
+        return self.camera.last_received_monotonic_s or self._added_s
+
     def add(self, live: CaptionRecord) -> None:
-        self._by_status[live.status] += 1
-        self._dropped += live.dropped
-        self.last_s, self._has_captions = live.received_monotonic_s, True
-        self._ages_s.add(self.last_s, live.age_s)
+        camera = self.camera
+        camera.is_online = True
+        camera.captions += 1
+        camera.by_status = Counter(camera.by_status) + Counter([live.status])
+        camera.dropped += live.dropped
+        camera.last_received_monotonic_s = live.received_monotonic_s
+        self._ages_s.add(live.received_monotonic_s, live.age_s)
 
     def set_health(self, health: Health, message: str) -> None:
         now_s = time.monotonic()
         if self._diagnosed_s is not None:
             self._diagnostics_period_s = now_s - self._diagnosed_s
-        self.health, self.health_message, self._diagnosed_s = health, message, now_s
+        self.camera.health, self.camera.health_message, self._diagnosed_s = health, message, now_s
 
     def summary(self, now_s: float | None = None) -> CameraSummary:
         """Return the statistics at `now_s` (:func:`time.monotonic`); None takes the current time."""
         now_s = time.monotonic() if now_s is None else now_s
         ages = [age_s for age_s in self._ages_s.items(now_s) if age_s is not None]
         median, high = np.percentile(ages, (50, 95)) if ages else (None, None)
-        return CameraSummary(
-            camera=self.camera,
-            source=self.source,
-            is_online=self.is_online,
-            captions=sum(self._by_status.values()),
-            by_status=dict(self._by_status),
-            dropped=self._dropped,
-            lost=self.lost,
+        return replace(
+            self.camera,
             rate_hz=self._ages_s.rate_hz(now_s),
             age_p50_s=None if median is None else float(median),
             age_p95_s=None if high is None else float(high),
-            last_received_monotonic_s=self.last_s if self._has_captions else None,
-            health=self.health,
-            health_message=self.health_message,
             is_responding=self._diagnosed_s is None
             or now_s - self._diagnosed_s < max(DIAGNOSTICS_TIMEOUT_S, 3 * self._diagnostics_period_s),
         )
