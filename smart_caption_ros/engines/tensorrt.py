@@ -1,8 +1,8 @@
 """TensorRT without ONNX Runtime, through the API common to versions 10.3 and 11.
 
 Networks are strongly typed: the ONNX file alone sets the precision. An engine is built once for a graph, a TensorRT
-version and a GPU, cached on disk, and runs as a CUDA graph. Written from the documentation; not yet run with TensorRT
-itself (docs/performance.md).
+version and a GPU, cached on disk, and runs as a CUDA graph. Written from the documentation, of cuda-python 12 and 13
+as well; not yet run with TensorRT itself (docs/performance.md).
 """
 
 import json
@@ -19,7 +19,6 @@ import numpy as np
 
 from smart_caption_ros import __version__
 from smart_caption_ros.engines.base import Arrays, BuildCancelledError, EngineError, GraphForm, Tensor
-from smart_caption_ros.engines.cuda import CudaRuntime
 from smart_caption_ros.files import cache_folder, sha256_of_bytes, write_bytes_atomically
 
 Progress = Callable[[str, int, int], None]
@@ -27,6 +26,44 @@ Progress = Callable[[str, int, int], None]
 
 _WORKSPACE_BYTES = 1 << 30
 _log = logging.getLogger(__name__)
+
+
+class CudaRuntime:
+    """``cuda.bindings.runtime`` with exceptions instead of status codes."""
+
+    def __init__(self) -> None:
+        """Raises EngineError where cuda-python is not installed, or there is no GPU."""
+        try:
+            try:
+                from cuda.bindings import runtime
+            except ImportError:
+                from cuda import cudart as runtime  # its name before cuda-python 12.6
+        except ImportError as error:
+            raise EngineError(
+                f"cuda-python cannot be imported ({error}); pip install cuda-python, of the version of your CUDA"
+            ) from None
+        self.names = runtime
+        """The module, for its constants."""
+        properties = self.call("cudaGetDeviceProperties", self.call("cudaGetDevice"))
+        self.device_name: str = properties.name.decode().rstrip("\0")
+        self.compute_capability = f"{properties.major}.{properties.minor}"
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a function of the runtime; returns its result, or None if it has none. Raises EngineError."""
+        status, *results = getattr(self.names, name)(*arguments)
+        if status != self.names.cudaError_t.cudaSuccess:
+            raise EngineError(f"{name} failed: {getattr(status, 'name', status)}")
+        return results[0] if results else None
+
+    def free(self, *, memory: list[int], graph: Any, stream: Any) -> None:
+        """Free the resources of a graph; errors are ignored, since the driver may be gone at the end of a process."""
+        for name, handles in (
+            ("cudaGraphExecDestroy", [graph] if graph is not None else []),
+            ("cudaStreamDestroy", [stream]),
+            ("cudaFree", memory),
+        ):
+            for handle in handles:
+                getattr(self.names, name)(handle)
 
 
 class TensorRtEngine:
