@@ -196,12 +196,8 @@ class CaptionRecord:
             reason, sentence = CoverageReason.DISABLED, "noun coverage is off"
         elif not has_detector:
             reason, sentence = CoverageReason.DISABLED, "no detector looks for objects"
-        elif grounding.coverage is None:
-            reason, sentence = CoverageReason.NO_OBJECTS, "the detector found no objects in the image"
-        elif not grounding.nouns:
-            reason, sentence = CoverageReason.NO_NOUNS, "the caption has no nouns"
         else:
-            reason, sentence = CoverageReason.NONE, ""
+            reason, sentence = coverage_reason_of(grounding)
         covered = {"coverage_reason": reason, "coverage_message": sentence, **fields}
         return cls(caption=caption, grounding=grounding, **covered).judged(trust)
 
@@ -268,8 +264,7 @@ class CaptionRecord:
                 out_of_vocabulary_nouns=(),
             )
             if self.coverage_reason in (CoverageReason.NONE, CoverageReason.NO_NOUNS):
-                covered["coverage_reason"] = CoverageReason.NONE if nouns else CoverageReason.NO_NOUNS
-                covered["coverage_message"] = "" if nouns else "the caption has no nouns"
+                covered["coverage_reason"], covered["coverage_message"] = coverage_reason_of(covered["grounding"])
         return replace(
             self,
             caption=replace(
@@ -394,6 +389,13 @@ class CaptionRecord:
             return _from_json(values, image)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a caption record: {type(error).__name__}: {shortened(str(error), 80)}") from error
+
+
+def coverage_reason_of(grounding: Grounding) -> tuple[CoverageReason, str]:
+    """Return why something was not measured of a caption in whose image objects were looked for, also as a sentence."""
+    if grounding.coverage is None:
+        return CoverageReason.NO_OBJECTS, "the detector found no objects in the image"
+    return (CoverageReason.NONE, "") if grounding.nouns else (CoverageReason.NO_NOUNS, "the caption has no nouns")
 
 
 def _refusal(caption: Caption, trust: Trust) -> str:

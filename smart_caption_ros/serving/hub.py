@@ -18,7 +18,7 @@ from smart_caption_ros.imaging import ImageError, decode_image_bytes, shrink_ima
 from smart_caption_ros.live import MAX_CAMERAS
 from smart_caption_ros.mailbox import Mailbox
 from smart_caption_ros.record import CaptionRecord
-from smart_caption_ros.serving.history import History, Moment
+from smart_caption_ros.serving.history import SPAN_S, History, Moment
 from smart_caption_ros.serving.page_json import caption_json, event, status_json, to_json
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
@@ -30,7 +30,6 @@ KEPT_PICTURES = 3
 """Frames of each camera that a browser can ask for: those of the newest captions."""
 KEEP_ALIVE_S = 10.0
 """A stream without events gets a comment so often, so that browsers that left are noticed."""
-HISTORY_S = 120.0
 _JPEG_QUALITY = 80
 _MAX_HISTORY = 2400
 
@@ -172,7 +171,7 @@ class Hub:
             "now_s": now_s,
             "cameras": sorted(self._cameras),
             "history": {
-                name: [(round(at, 2), *values) for at, *values in camera.history if at >= now_s - HISTORY_S]
+                name: [(round(at, 2), *values) for at, *values in camera.history if at >= now_s - SPAN_S]
                 for name, camera in self._cameras.items()
             },
         }

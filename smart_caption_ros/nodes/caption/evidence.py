@@ -11,7 +11,7 @@ from smart_caption_ros.detection.boxes import clip_boxes
 from smart_caption_ros.grounding.named_objects import Grounding, ground_caption
 from smart_caption_ros.nodes.caption.detection_buffer import FoundDetections
 from smart_caption_ros.nodes.caption.model import Model
-from smart_caption_ros.record import CoverageReason
+from smart_caption_ros.record import CoverageReason, coverage_reason_of
 
 
 class ObjectOrigin(enum.Enum):
@@ -47,11 +47,8 @@ class Evidence:
             return CoverageReason.FAILED, self.coverage_error
         if self.grounding is None:
             return CoverageReason.DISABLED, "noun coverage is off or could not be loaded"
-        if self.grounding.coverage is not None:
-            has_nouns = bool(self.grounding.nouns)
-            return (CoverageReason.NONE, "") if has_nouns else (CoverageReason.NO_NOUNS, "the caption has no nouns")
-        if self.origin is not ObjectOrigin.NONE:
-            return CoverageReason.NO_OBJECTS, "the detector found no objects in the image"
+        if self.origin is not ObjectOrigin.NONE or self.grounding.coverage is not None:
+            return coverage_reason_of(self.grounding)
         if not self.missing_reason:
             return CoverageReason.DISABLED, "objects_from is none"
         reason = CoverageReason.DETECTIONS_LATE if self.detections_late else CoverageReason.NO_DETECTIONS
