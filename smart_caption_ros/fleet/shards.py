@@ -1,7 +1,7 @@
 """Shards of `smart-caption describe`: a bag becomes a bag of captions, any other source a file of JSON lines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,64 +42,50 @@ class FramesReport:
 
 
 @dataclass(frozen=True)
-class DescribeBag:
-    """A bag that becomes a bag of captions."""
+class DescribeInput:
+    """A bag that becomes a bag of captions, or another source that becomes a file of JSON lines.
 
-    name: str
-    bag: Path
+    The lines are those that `describe --json` prints, without durations and the time of captioning, so that they are
+    the same in every run.
+    """
+
+    source: Input
     output: Path
     model: ModelSettings
     options: BagOptions
 
-    def run(self) -> BagReport:
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def run(self) -> BagReport | FramesReport:
         self.output.parent.mkdir(parents=True, exist_ok=True)
-        return caption_bag(self.bag, self.output, loaded_message_captioner(self.model), self.options)
-
-
-@dataclass(frozen=True)
-class DescribeFrames:
-    """A sequence, a folder of images or a video that becomes a file of JSON lines, as `describe --json` prints them.
-
-    They have neither durations nor the time of captioning, so that they are the same in every run.
-    """
-
-    name: str
-    source: Path
-    output: Path
-    model: ModelSettings
-    every: int
-
-    def run(self) -> FramesReport:
-        self.output.parent.mkdir(parents=True, exist_ok=True)
-        captioner, coverage = loaded_captioner(self.model), loaded_message_captioner(self.model).coverage
+        path, captioner = self.source.path, loaded_message_captioner(self.model)
+        if self.source.is_bag:
+            return caption_bag(path, self.output, captioner, self.options)
         lines: list[str] = []
         problems: list[str] = []
-        source = open_source(self.source)
-        for frame in captioned_frames.describe(captioner, [source], self.every, coverage, self.model.trust):
+        for frame in captioned_frames.describe(
+            loaded_captioner(self.model), [open_source(path)], self.options.every, captioner.coverage, self.model.trust
+        ):
             values = frame.record.to_json()
             del values["timing_ms"], values["received"]
             lines.append(json_text(values) + "\n")
             problems += [frame.error] if frame.error else []
-        write_text_atomically(self.output, "".join(lines), [self.source])
+        write_text_atomically(self.output, "".join(lines), [path])
         return FramesReport(self.output, len(lines), len(problems), problems[0] if problems else "")
 
 
-def shards(
-    inputs: Sequence[Input], folder: Path, model: ModelSettings, options: BagOptions
-) -> list[DescribeBag | DescribeFrames]:
+def shards(inputs: Sequence[Input], folder: Path, model: ModelSettings, options: BagOptions) -> list[DescribeInput]:
     """Return the work: each input becomes a file of its name in the folder.
 
     Raises SourceError where an option is for bags alone, and an input is no bag.
     """
-    works: list[DescribeBag | DescribeFrames] = []
-    folder = folder.absolute()  # workers have other working directories
+    works = []
     for source in inputs:
-        path = source.path.absolute()
-        if source.is_bag:
-            works.append(DescribeBag(source.name, path, folder / f"{source.name}.mcap", model, options))
-            continue
-        if options.topics or options.with_images:
+        if (options.topics or options.with_images) and not source.is_bag:
             raise SourceError(f"{source.path} is no bag: topics and copied images are for bags alone")
-        output = folder / f"{source.name}.jsonl"
-        works.append(DescribeFrames(source.name, path, output, model, options.every))
+        output = folder / f"{source.name}{'.mcap' if source.is_bag else '.jsonl'}"
+        # Workers have other working directories.
+        works.append(DescribeInput(replace(source, path=source.path.absolute()), output.absolute(), model, options))
     return works
