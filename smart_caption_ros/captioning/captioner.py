@@ -201,9 +201,9 @@ class Captioner:
 
         if threads is not None:
             cv2.setNumThreads(threads)
-        captioner, choice = load_with(engine, threads, load, spinning=spinning, is_cancelled=is_cancelled)
-        captioner.engine_choice = "; ".join([captioner.engine_choice, choice.reason, *choice.fallbacks])
-        captioner.engine_fallbacks = choice.fallbacks
+        captioner, reason, fallbacks = load_with(engine, threads, load, spinning=spinning, is_cancelled=is_cancelled)
+        captioner.engine_choice = "; ".join([captioner.engine_choice, reason, *fallbacks])
+        captioner.engine_fallbacks = fallbacks
         return captioner
 
     @property

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from smart_caption_ros.engines.base import Engine, EngineError, EngineReport, Graph, Tensor, run_batch
@@ -32,18 +31,6 @@ _NOT_AUTOMATIC = "onnxruntime-tensorrt"
 ENGINE_NAMES = (AUTO, *_REMEDIES)
 
 
-@dataclass(frozen=True)
-class EngineChoice:
-    """Why an engine was chosen.
-
-    Attributes:
-        fallbacks: faster engines that are installed but could not load the graphs, each with the reason.
-    """
-
-    reason: str
-    fallbacks: tuple[str, ...] = ()
-
-
 def load_with(
     name: str,
     threads: int | None,
@@ -51,7 +38,7 @@ def load_with(
     *,
     spinning: bool = True,
     is_cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[T, EngineChoice]:
+) -> tuple[T, str, tuple[str, ...]]:
     """Call ``load`` with an engine.
 
     Args:
@@ -63,7 +50,8 @@ def load_with(
         is_cancelled: called before and during the build of a TensorRT engine, on any thread; True ends the build.
 
     Returns:
-        What ``load`` returned, and why this engine was chosen.
+        What ``load`` returned, why this engine was chosen, and with ``auto`` the faster engines that are installed but
+        could not load the graphs, each with the reason.
 
     Raises:
         EngineError: the name is unknown, or the engine does not work here; with ``auto``, what the last engine that is
@@ -72,7 +60,7 @@ def load_with(
     """
     if name != AUTO:
         engine = create_engine(name, threads, spinning=spinning, is_cancelled=is_cancelled)
-        return load(engine), EngineChoice(f"{name} was asked for")
+        return load(engine), f"{name} was asked for", ()
     absent: list[str] = []
     refused: list[str] = []
     failure: EngineError | None = None
@@ -91,7 +79,7 @@ def load_with(
             refused.append(f"not {candidate}: {error}")
             failure = error
         else:
-            return loaded, EngineChoice(f"auto took {candidate}, the fastest that works here", tuple(refused))
+            return loaded, f"auto took {candidate}, the fastest that works here", tuple(refused)
     # What an engine that works says of the graph matters more than why others are not installed.
     raise failure or EngineError(f"no inference engine works here: {'; '.join(absent)}")
 
