@@ -33,7 +33,7 @@ def test_definitions_are_found_in_a_package_that_pip_installed(tmp_path, monkeyp
     monkeypatch.setattr(files, "__file__", str(installed / "files.py"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    with pytest.raises(FileNotFoundError, match="msg/Caption.msg is not installed"):
+    with pytest.raises(FileNotFoundError, match=r"msg/Caption\.msg is not installed"):
         files.message_definitions()
     (installed / "interfaces" / "msg" / "Caption.msg").write_text("string text\n")
     assert list(files.message_definitions()) == ["Caption"]
