@@ -102,13 +102,7 @@ def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Pat
     The yielded path has another suffix than ``path``: pass the format to functions that derive it from the suffix, and
     an open file to ``numpy.save``, which would append ``.npy``.
 
-    Args:
-        path: the output, as for :func:`check_output`.
-        inputs: files that are read, as for :func:`check_output`.
-
-    Raises:
-        OutputError: see :func:`check_output`; nothing is touched.
-        OSError: the file cannot be written, for example because its folder is missing; names ``path``.
+    Arguments and errors are those of :func:`check_output`; an OSError of writing names ``path``.
     """
     target = check_output(path, inputs)
     if _is_stream(path):

@@ -83,10 +83,7 @@ class CoverageResult:
 
 
 def best_assignment(profits: NDArray[np.floating]) -> list[tuple[int, int]]:
-    """Find the assignment with the highest sum of profits.
-
-    Args:
-        profits: (R, C), 0 or more.
+    """Find the assignment with the highest sum of profits, (R, C), 0 or more.
 
     Returns:
         Pairs (row, column), without those of profit 0.

@@ -153,8 +153,7 @@ def guide_words(captioner: Captioner, choice: str = AUTO, strength: float = STRE
 
     Raises:
         ValueError: the choice is unknown, or the strength is negative.
-        BundleError: the bundle takes no guide; not with ``auto``.
-        CoverageError: spaCy or the table of words is missing; not with ``auto``.
+        BundleError, CoverageError: not with ``auto``; the bundle takes no guide, or spaCy is missing.
     """
     if choice not in GUIDE_CHOICES:
         raise ValueError(f"{choice!r} is not one of {', '.join(GUIDE_CHOICES)}")

@@ -67,9 +67,6 @@ def measure_start(bundle: Path, engine: str, threads: int | None) -> dict[str, f
 
     Returns:
         ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb`` in 10^6 bytes.
-
-    Raises:
-        EngineError: the process failed.
     """
     # The new process imports the same package as this one, installed or not.
     path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")]))

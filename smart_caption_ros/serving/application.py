@@ -3,6 +3,7 @@
 import mimetypes
 from http import HTTPStatus
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from smart_caption_ros.serving.access import Access
 from smart_caption_ros.serving.hub import Hub
 from smart_caption_ros.serving.past import attachment, past_routes
 
+T = TypeVar("T")
 MAX_BROWSERS = 100
 _PAGE = Path(__file__).parent / "page"
 _EVENT_STREAM = "text/event-stream"
@@ -60,29 +62,20 @@ def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
         return Response(hub.captions(), media_type="application/json")
 
     async def frame(request: Request) -> Response:
-        data = await hub.picture(request.path_params["number"])
-        if data is None:
-            raise HTTPException(404, NOT_KEPT)
-        return Response(data, media_type="image/jpeg")
+        return Response(_kept(await hub.picture(request.path_params["number"])), media_type="image/jpeg")
 
     async def drawn(request: Request) -> Response:
         number = request.path_params["number"]
         try:
-            data = await hub.drawn(number)
+            return attachment(_kept(await hub.drawn(number)), "image/jpeg", f"frame-{number}.jpg")
         except ImageError as error:
             raise HTTPException(404, f"This frame cannot be drawn on: {error}.") from error
-        if data is None:
-            raise HTTPException(404, NOT_KEPT)
-        return attachment(data, "image/jpeg", f"frame-{number}.jpg")
 
     async def past(request: Request) -> Response:
         return Response(hub.past(request.query_params.get("camera", "")), media_type="application/json")
 
     async def past_caption(request: Request) -> Response:
-        caption = hub.past_caption(request.path_params["number"])
-        if caption is None:
-            raise HTTPException(404, NOT_KEPT)
-        return Response(caption, media_type="application/json")
+        return Response(_kept(hub.past_caption(request.path_params["number"])), media_type="application/json")
 
     return Starlette(
         routes=[
@@ -99,6 +92,13 @@ def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
         middleware=[Middleware(_Gate, access=access)],
         exception_handlers={HTTPException: _explain},
     )
+
+
+def _kept(content: T | None) -> T:
+    """Return what the hub gave; the answer is 404 where it keeps the frame no more."""
+    if content is None:
+        raise HTTPException(404, NOT_KEPT)
+    return content
 
 
 class _Gate:

@@ -136,20 +136,17 @@ def _caption(reader: LogReader, request: Request) -> Response:
 def _picture(reader: LogReader, request: Request) -> Response:
     """Answer with the picture; a browser that has it asks whether it is the same, and gets nothing more."""
     row = _row(reader, request)
-    if row.picture is None:
-        raise HTTPException(404, "The log has no picture of this caption.")
-    headers = {"ETag": f'"{row.id}-{zlib.crc32(row.picture)}"', "Cache-Control": "private, no-cache"}
+    jpeg = _picture_of(row)
+    headers = {"ETag": f'"{row.id}-{zlib.crc32(jpeg)}"', "Cache-Control": "private, no-cache"}
     if request.headers.get("If-None-Match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    return Response(row.picture, media_type="image/jpeg", headers=headers)
+    return Response(jpeg, media_type="image/jpeg", headers=headers)
 
 
 def _drawn(reader: LogReader, request: Request) -> Response:
     row = _row(reader, request)
-    if row.picture is None:
-        raise HTTPException(404, "The log has no picture of this caption.")
     try:
-        return attachment(drawn_jpeg(_record(row), row.picture), "image/jpeg", f"caption-{row.id}.jpg")
+        return attachment(drawn_jpeg(_record(row), _picture_of(row)), "image/jpeg", f"caption-{row.id}.jpg")
     except ImageError as error:
         raise HTTPException(404, f"The picture of this caption is damaged: {error}.") from error
 
@@ -161,6 +158,12 @@ def _csv(reader: LogReader, request: Request) -> Response:
         path = Path(folder, "captions.csv")
         export_csv(rows, path)
         return attachment(path.read_bytes(), "text/csv", "captions.csv")
+
+
+def _picture_of(row: LogRow) -> bytes:
+    if row.picture is None:
+        raise HTTPException(404, "The log has no picture of this caption.")
+    return row.picture
 
 
 def _record(row: LogRow) -> CaptionRecord:

@@ -90,12 +90,10 @@ class Worker:
         return ""
 
     def load(self, load: Callable[[], Model]) -> Model:
-        """Load a model on the thread and wait for it.
+        """Load a model on the thread and wait for it; raises what `load` raises.
 
-        Raises:
-            CancelledError: it was cancelled, and `load` finished nevertheless.
-            InterruptedWorkError: the process ends; the loading goes on until it does.
-            Exception: what `load` raises.
+        Raises CancelledError if it was cancelled and `load` finished nevertheless, and InterruptedWorkError as soon as
+        the process ends.
         """
 
         def loading() -> Model:

@@ -31,12 +31,7 @@ class DemoReport:
         self._sheet = ContactSheet(_SHEET_PICTURES)
 
     def add(self, index: int, name: str, record: dict[str, Any], overlay_bgr: NDArray[np.uint8]) -> None:
-        """Write the line and the overlay of a frame.
-
-        Args:
-            index: position of the frame, from 0; part of the overlay's name and order of the sheet.
-            overlay_bgr: uint8 (H, W, 3) BGR.
-        """
+        """Write the line and the overlay, uint8 (H, W, 3) BGR, of a frame; its index orders files and sheet."""
         self._lines.write(json_text(record) + "\n")
         self._lines.flush()
         write_picture(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)
