@@ -8,6 +8,8 @@ import unicodedata
 
 MAX_FOREIGN_TEXT = 200
 """Maximum length of a text that comes from a message, a file's content or a library."""
+MAX_SENTENCE = 1000
+"""Maximum length of a sentence in a node's messages and logs, which quotes such texts."""
 
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 _MAX_COMBINING = 2  # more marks on one letter grow over the lines around it

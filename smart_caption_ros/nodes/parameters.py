@@ -20,7 +20,7 @@ from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.rclpy_private import parameter_overrides
 from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks
-from smart_caption_ros.text import shortened, visible
+from smart_caption_ros.text import MAX_SENTENCE, shortened, visible
 
 MAX_STRING = 1024
 """Maximum length of a parameter that is a string: it is repeated in messages, diagnostics and logs."""
@@ -37,7 +37,6 @@ class Changes(enum.Enum):
     ANY_TIME = "at any time"
 
 
-_MAX_REASON = 1000
 _DECLARED_LATER = ("qos_overrides.", "diagnostic_updater.")  # with publishers and subscriptions, and by that package
 
 _TYPE_NAMES = {
@@ -172,7 +171,7 @@ class Parameters:
         the table (use_sim_time, QoS) are not checked.
         """
         if errors := self._errors([parameter for parameter in parameters if parameter.name in self._specs]):
-            return SetParametersResult(successful=False, reason=shortened("; ".join(errors), _MAX_REASON))
+            return SetParametersResult(successful=False, reason=shortened("; ".join(errors), MAX_SENTENCE))
         return SetParametersResult(successful=True)
 
     def _errors(self, parameters: Sequence[Parameter]) -> list[str]:

@@ -14,9 +14,8 @@ from smart_caption_ros.nodes.camera.outputs import CameraOutputs
 from smart_caption_ros.nodes.camera.parameters import CAMERA_NODE_PARAMETERS
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_source
-from smart_caption_ros.text import visible
+from smart_caption_ros.text import MAX_SENTENCE, visible
 
-_MAX_SENTENCE = 1000
 _POLL_S = 0.02
 _END_TIMEOUT_S = 5.0
 WAIT_TIMEOUT_S = 120.0  # for subscribers: a caption node may build an engine first
@@ -37,8 +36,8 @@ class CameraNode(Node):
         try:
             self._source = open_source(source, topic=values["bag_topic"] or None)
         except SourceError as error:
-            raise ValueError(visible(str(error), _MAX_SENTENCE)) from error
-        self._description = visible(self._source.description, _MAX_SENTENCE)
+            raise ValueError(visible(str(error), MAX_SENTENCE)) from error
+        self._description = visible(self._source.description, MAX_SENTENCE)
         self._outputs = CameraOutputs(self, "image")
         self._detections: Publisher | None = None
         if values["publish_objects"]:
@@ -70,7 +69,7 @@ class CameraNode(Node):
                 self.get_logger().info(f"published {published} images of {self._description}")
             self.exit_status = 0
         except Exception as error:
-            self.get_logger().error(visible(str(error), _MAX_SENTENCE))
+            self.get_logger().error(visible(str(error), MAX_SENTENCE))
             self.exit_status = 1
 
     def _play(self, source: FrameSource) -> int:

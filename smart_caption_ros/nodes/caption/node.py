@@ -39,7 +39,7 @@ from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.nodes.timers import create_steady_timer
 from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.srv import DescribeImage, DescribeLatest
-from smart_caption_ros.text import visible
+from smart_caption_ros.text import MAX_SENTENCE, visible
 
 MAX_WAITING_REQUESTS = 16
 """Requests to the services that caption an image which may wait; more are refused as busy."""
@@ -50,7 +50,6 @@ _IMAGE_POLL_S = 0.02
 _RELEASE_PERIOD_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
 _END_TIMEOUT_S = 3.0
 _END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
-_MAX_FAILURE = 1000
 _LOG_PERIOD_S = 5.0
 
 
@@ -219,7 +218,7 @@ class CaptionNode(LifecycleNode):
 
     def fail(self, failure: str) -> None:
         """Report a failure to the log, and to the diagnostics until the node is configured."""
-        self._failure = visible(failure, _MAX_FAILURE)  # it is published every second
+        self._failure = visible(failure, MAX_SENTENCE)  # it is published every second
         self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:

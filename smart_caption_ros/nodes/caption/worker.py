@@ -27,7 +27,7 @@ from smart_caption_ros.nodes.caption.records import ReceivedImage
 from smart_caption_ros.nodes.caption.statistics import Count
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
-from smart_caption_ros.text import visible
+from smart_caption_ros.text import MAX_SENTENCE, visible
 
 WORK_TIMEOUT_S = 10.0
 """Time of work on one image after which the node reports ERROR, and the watchdog of systemd is not served, seconds."""
@@ -36,7 +36,6 @@ MIN_CHANGE = 10.0
 the image (8 x 6 parts) that differs most."""
 
 _RECORDING_AGE_S = 3600.0
-_MAX_REASON = 1000  # own sentences are shorter; texts from outside are bounded where they enter a sentence
 
 T = TypeVar("T")
 
@@ -277,7 +276,7 @@ def caption_image(
     }
 
     def without_caption(status: CaptionStatus, reason: str) -> CaptionRecord:
-        reason = visible(reason, _MAX_REASON)
+        reason = visible(reason, MAX_SENTENCE)
         return CaptionRecord.without_caption(status, reason, total_s=clock() - started_s, **where)
 
     if model is None:

@@ -20,9 +20,8 @@ from smart_caption_ros.nodes.live import RosCaptionFeed
 from smart_caption_ros.nodes.parameters import Parameters
 from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
 from smart_caption_ros.srv import FindCaptions
-from smart_caption_ros.text import visible
+from smart_caption_ros.text import MAX_SENTENCE, visible
 
-_MAX_SENTENCE = 1000
 _END_TIMEOUT_S = 10.0
 _FIND_TIMEOUT_S = 2.0
 _BYTES_PER_MB, _S_PER_DAY = 10**6, 86_400.0
@@ -92,7 +91,7 @@ class CaptionLogNode(Node):
             self.exit_status = 1
 
     def _report(self, event: FeedEvent) -> None:
-        text = visible(event.text, _MAX_SENTENCE)
+        text = visible(event.text, MAX_SENTENCE)
         with contextlib.suppress(Exception):  # a report that fails costs no caption
             # rclpy allows one severity a line of code.
             if event.kind is EventKind.ERROR:

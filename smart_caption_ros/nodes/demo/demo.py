@@ -20,9 +20,7 @@ from smart_caption_ros.nodes.demo.plan import DETECTIONS_TOPIC, DemoOptions, Dem
 from smart_caption_ros.nodes.demo.processes import NodeProcess, environment, ros_variables
 from smart_caption_ros.nodes.demo.report import CAPTIONS_FILE, OVERLAY_FOLDER, SHEET_FILE, DemoReport
 from smart_caption_ros.signals import EndSignals
-from smart_caption_ros.text import visible
-
-_MAX_LINE = 1000
+from smart_caption_ros.text import MAX_SENTENCE, visible
 
 
 class DemoError(ExpectedError):
@@ -43,7 +41,7 @@ def run_demo(options: DemoOptions) -> int:
             stack.enter_context(environment(_variables(logs)))
             _run(options, console, logs, signals)
     except (ExpectedError, OSError) as error:
-        lines = [escape(visible(line, _MAX_LINE)) for line in str(error).splitlines()]
+        lines = [escape(visible(line, MAX_SENTENCE)) for line in str(error).splitlines()]
         errors.print("\n".join([f"[red]demo:[/red] {lines[0]}", *lines[1:]]))
         return 1
     except KeyboardInterrupt:
@@ -64,7 +62,7 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
     end_s = time.monotonic() + options.timeout_s
     plan = plan_demo(options, on_frame=signals.raise_if_arrived)
     for note in plan.notes:
-        console.print(escape(visible(note, _MAX_LINE)))
+        console.print(escape(visible(note, MAX_SENTENCE)))
     needed_s = len(plan.frames) / options.rate_hz
     if needed_s > options.timeout_s:
         raise DemoError(
@@ -104,7 +102,7 @@ def _run(options: DemoOptions, console: Console, logs: Path, signals: EndSignals
 
 
 def _announce(console: Console, plan: DemoPlan) -> None:
-    description = escape(visible(plan.description, _MAX_LINE))
+    description = escape(visible(plan.description, MAX_SENTENCE))
     console.print(f"{description}, at {plan.options.rate_hz:g} Hz over ROS 2 domain {os.environ['ROS_DOMAIN_ID']}")
     console.print(
         f"objects: the sequences' ground truth, published on {DETECTIONS_TOPIC} with the stamps of the frames"
