@@ -232,7 +232,7 @@ def run(
             ground_truth.issues.add(DatasetIssue.FRAME_WITHOUT_CAPTION, frame.name)
             continue
         scored += 1
-        result = tally.add(frame.sequence, caption, frame.objects).above.get(AREA_THRESHOLDS[0])
+        result = tally.add(frame.sequence, caption, frame.objects).get(AREA_THRESHOLDS[0])
         if result is not None:
             large = tuple(target for target in frame.objects if target.area_share > AREA_THRESHOLDS[0])
             for gallery in (best, worst):

@@ -18,15 +18,6 @@ _LISTED = 20
 _REMEMBERED_CAPTIONS = 1024
 
 
-@dataclass(frozen=True)
-class FrameScore:
-    """The score of the caption of one frame."""
-
-    above: Mapping[float, CoverageResult]
-    """By threshold of :data:`AREA_THRESHOLDS`: the score against the objects above it, if there are any."""
-    everything: CoverageResult
-
-
 @dataclass
 class _Mean:
     total: float = 0.0
@@ -49,13 +40,13 @@ class CoverageStatistics:
         self._coverage = {threshold: _Mean() for threshold in AREA_THRESHOLDS}
         self._noun_support = _Mean()
 
-    def add(self, score: FrameScore) -> None:
+    def add(self, above: Mapping[float, CoverageResult], noun_support: float | None) -> None:
         self.scored_frames += 1
-        for threshold, result in score.above.items():
+        for threshold, result in above.items():
             if result.coverage is not None:
                 self._coverage[threshold].add(result.coverage)
-        if score.everything.noun_support is not None:
-            self._noun_support.add(score.everything.noun_support)
+        if noun_support is not None:
+            self._noun_support.add(noun_support)
 
     @property
     def coverage(self) -> dict[float, float | None]:
@@ -161,8 +152,12 @@ class CoverageTally:
         self._unknown_nouns: Counter[str] = Counter()
         self._unknown_classes: dict[str, None] = {}
 
-    def add(self, sequence: str, caption: str, objects: Sequence[GroundTruthObject]) -> FrameScore:
-        """Score the caption of a frame and add the score to the sums."""
+    def add(self, sequence: str, caption: str, objects: Sequence[GroundTruthObject]) -> dict[float, CoverageResult]:
+        """Score the caption of a frame and add the scores to the sums.
+
+        Returns:
+            By threshold of :data:`AREA_THRESHOLDS`: the score against the objects above it, if there are any.
+        """
         nouns = self._nouns(caption)
         scored: dict[tuple[str, ...], CoverageResult] = {}
 
@@ -177,14 +172,14 @@ class CoverageTally:
             large = [target for target in objects if target.area_share > threshold]
             if large:
                 above[threshold] = score(large)
-        found = FrameScore(above, score(objects))
+        everything = score(objects)
         for statistics in (self._overall, self._sequences.setdefault(sequence, CoverageStatistics())):
-            statistics.add(found)
-        self._unknown_nouns.update(found.everything.out_of_vocabulary_nouns)
-        self._unknown_classes.update(dict.fromkeys(found.everything.out_of_vocabulary_classes))
+            statistics.add(above, everything.noun_support)
+        self._unknown_nouns.update(everything.out_of_vocabulary_nouns)
+        self._unknown_classes.update(dict.fromkeys(everything.out_of_vocabulary_classes))
         if AREA_THRESHOLDS[0] in above:
             self._count_classes(above[AREA_THRESHOLDS[0]])
-        return found
+        return above
 
     def _count_classes(self, result: CoverageResult) -> None:
         matches = {match.class_index: match for match in result.matches}

@@ -66,7 +66,7 @@ def test_figures_are_the_means_over_the_frames_that_have_such_objects(coverage, 
 @given(FRAMES)
 def test_classes_and_near_misses_add_up_to_the_assignments(coverage, frames):
     tally = CoverageTally(coverage)
-    results = [tally.add(*frame).above.get(AREA_THRESHOLDS[0]) for frame in frames]
+    results = [tally.add(*frame).get(AREA_THRESHOLDS[0]) for frame in frames]
     report = tally.report()
     for statistics in report.classes:
         there = [result for result in results if result is not None and statistics.class_name in result.classes]
@@ -105,7 +105,7 @@ def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(cov
 
 def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage):
     score = CoverageTally(coverage).add("000000", "a dog", [Target("dog", 0.05), Target("cup", 0.06)])
-    assert {threshold: result.classes for threshold, result in score.above.items()} == {
+    assert {threshold: result.classes for threshold, result in score.items()} == {
         0.01: ("dog", "cup"),
         0.03: ("dog", "cup"),
         0.05: ("cup",),
