@@ -58,16 +58,17 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> Path:
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, pipe or socket"
         raise OutputError(f"{path} is {kind}, not a file: name another output")
     for read in inputs:
-        if read.exists() and os.path.samestat(found, read.stat()):
+        if inode_of(read) == (found.st_dev, found.st_ino):
             raise OutputError(f"{path} is also an input, {read}: name another output")
     return Path(os.path.realpath(path))
 
 
 def check_outputs_in(folder: Path, pattern: str, inputs: Iterable[Path]) -> None:
     """Raise OutputError if one of the files in a folder that will be replaced is an input."""
-    outputs = {_inode(path): path for path in folder.glob(pattern) if path.exists()}
+    outputs = {inode_of(path): path for path in folder.glob(pattern)}
+    outputs.pop(None, None)  # links to nothing
     for read in inputs if outputs else ():
-        if read.exists() and (output := outputs.get(_inode(read))):
+        if output := outputs.get(inode_of(read)):
             raise OutputError(f"{output} would be replaced, and is an input, {read}: name another output")
 
 
@@ -147,8 +148,12 @@ def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Ite
         shutil.rmtree(outgoing, ignore_errors=True)
 
 
-def _inode(path: Path) -> tuple[int, int]:
-    found = path.stat()
+def inode_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at a path from all others; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
     return found.st_dev, found.st_ino
 
 

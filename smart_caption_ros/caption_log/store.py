@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from smart_caption_ros.caption_log.row import NS_PER_MS, LogRow, bounded
 from smart_caption_ros.caption_log.schema import CaptionLogError, open_to_write
 from smart_caption_ros.caption_log.words import with_breaks
+from smart_caption_ros.files import inode_of
 from smart_caption_ros.json_text import json_text
 
 if TYPE_CHECKING:
@@ -156,11 +157,11 @@ class CaptionLog:
 
     def _open(self) -> None:
         self._connection = open_to_write(self.path)
-        self._file = _file_at(self.path)
+        self._file = inode_of(self.path)
 
     def _follow_path(self) -> None:
         """Begin a new file where the open one is not at its path any more: nobody would find what is written."""
-        if _file_at(self.path) != self._file:
+        if inode_of(self.path) != self._file:
             with suppress(sqlite3.Error):  # what SQLite keeps beside the file belongs to a file that was moved
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
@@ -196,12 +197,3 @@ class CaptionLog:
 def _row_of(record: "CaptionRecord", picture: bytes | None = None) -> LogRow:
     time_ns = min(max(record.time_ns, 0), _MAX_NS)
     return LogRow(time_ns // NS_PER_MS, time_ns, bounded(record.to_json()), picture)
-
-
-def _file_at(path: Path) -> tuple[int, int] | None:
-    """Return what tells the file at a path from all others; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

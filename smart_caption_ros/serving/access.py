@@ -25,12 +25,15 @@ def make_token() -> str:
 
 def is_loopback(host: str) -> bool:
     """Return whether an address or name to listen on is reached from this machine alone."""
-    if host.lower() == "localhost":
-        return True
+    address = _address(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
+        return None
 
 
 class ServingError(ExpectedError):
@@ -67,13 +70,7 @@ class Access:
         if match is None:
             return False
         name = match["name"].lower().strip("[]").rstrip(".")
-        if name == "localhost" or name in self.names:
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return name == "localhost" or name in self.names or _address(name) is not None
 
     def allows_token(self, given: Iterable[str]) -> bool:
         """Return whether one of the given tokens is right, in a time that does not depend on their characters."""
