@@ -199,9 +199,14 @@ def sha256_of_bytes(data: bytes) -> str:
 
 def cache_folder() -> Path:
     """Return ``$XDG_CACHE_HOME/smart_caption_ros``, by default in ``~/.cache``; the folder is not created."""
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    return xdg_folder("XDG_CACHE_HOME", ".cache")
+
+
+def xdg_folder(variable: str, otherwise: str) -> Path:
+    """Return this package's folder in the one that a variable names, or else in one of the home folder."""
+    chosen = os.environ.get(variable, "")
     # The XDG specification demands that relative paths are ignored.
-    return (Path(chosen) if chosen.startswith("/") else Path.home() / ".cache") / "smart_caption_ros"
+    return (Path(chosen) if chosen.startswith("/") else Path.home() / otherwise) / PACKAGE
 
 
 def config_file(name: str) -> Path:

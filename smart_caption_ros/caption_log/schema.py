@@ -1,6 +1,5 @@
 """The file of the caption log: an SQLite database, its tables, its version, and how it is opened."""
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from smart_caption_ros.errors import ExpectedError
+from smart_caption_ros.files import xdg_folder
 
 APPLICATION_ID = 0x53434C47
 """`PRAGMA application_id` of a caption log: "SCLG"."""
@@ -78,10 +78,7 @@ class CaptionLogError(ExpectedError):
 
 def default_log_path() -> Path:
     """Return `$XDG_DATA_HOME/smart_caption_ros/captions.db`, by default in `~/.local/share`."""
-    chosen = os.environ.get("XDG_DATA_HOME", "")
-    # The XDG specification demands that relative paths are ignored.
-    folder = Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "share"
-    return folder / "smart_caption_ros" / "captions.db"
+    return xdg_folder("XDG_DATA_HOME", ".local/share") / "captions.db"
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Token
 
+_PIPELINE = Path(__file__).resolve().parent / "data" / "caption_nouns"
+"""The pipeline in the package, made by `recipes/lexicon` of commit 8c43a21."""
 _NOUN_TAGS = ("NOUN", "PROPN")
 _HYPHENS = ("-", "\u2010", "\u2011", "\u2013")
 _DETERMINERS = ("of", "my", "your", "his", "her", "its", "our", "their")
@@ -52,11 +54,6 @@ def _spacy_info(*arguments: Any, **settings: Any) -> Any:
     from spacy.cli.info import info
 
     return info(*arguments, **settings)
-
-
-def default_pipeline_path() -> Path:
-    """Return the folder of the pipeline in the package, made by `recipes/lexicon` of commit 8c43a21."""
-    return Path(__file__).resolve().parent / "data" / "caption_nouns"
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class NounFinder:
                 import spacy
         except ImportError as error:
             raise CoverageError(f"noun coverage needs spaCy ({error}): pip install spacy") from error
-        chosen = pipeline if isinstance(pipeline, str) else Path(pipeline or default_pipeline_path())
+        chosen = pipeline if isinstance(pipeline, str) else Path(pipeline or _PIPELINE)
         if (loaded := _pipelines.get(str(chosen))) is not None:
             return cls(loaded, class_names)
         try:
