@@ -139,7 +139,7 @@ def calibrate(
 ) -> None:
     """Fit the calibrated confidence of a bundle and write it to its manifest."""
     captioner = guide_words(Captioner.from_bundle(bundle, "onnxruntime-cpu", threads=1))
-    references = References.of_dataset("looked_at", LookedAt(data), "dev")
+    references = References.of_dataset("looked_at", LookedAt().open(data), "dev")
     features, truth = caption_and_judge(captioner, references)
     bias, *weights = (round(float(value), 4) for value in fit(features, truth))
     calibration = {"bias": bias, "weights": dict(zip(FEATURES, weights, strict=True))}

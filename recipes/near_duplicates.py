@@ -33,7 +33,6 @@ from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.sources import Frame, SourceError, open_source
 from training.command_line import DataFolderOption, run_command
 from training.data import coco_photographs
-from training.data.coco_photographs import CocoPhotographs
 from training.data.held_out import NEAR_DUPLICATES, kept_aside_rooms
 from training.data.photographs import PhotographArchive
 from training.errors import DataError
@@ -250,8 +249,8 @@ def _flickr8k(data: Path, split: str) -> list[str]:
 
 
 def _coco_photographs(data: Path, part: str) -> list[str]:
-    photographs = CocoPhotographs(data / "coco_photographs").photographs
-    return [image for image, photograph in photographs.items() if photograph.part == part]
+    entries = coco_photographs.read_entries(data / "coco_photographs" / coco_photographs.CAPTIONS)
+    return [entry["image"] for entry in entries if entry["part"] == part]
 
 
 def _archived(path: Path, files: Sequence[str] | None = None) -> Photographs:

@@ -78,8 +78,8 @@ def test_no_photograph_for_training_is_the_same_picture_as_a_measured_one(data_d
 
 def test_no_data_set_is_trained_on_excluded_photographs(data_dir):
     for dataset, folder in (
-        (Flickr8k(data_dir / "flickr8k"), "flickr8k"),
-        (CocoPhotographs(data_dir / "coco_photographs"), "coco_photographs"),
+        (Flickr8k().open(data_dir), "flickr8k"),
+        (CocoPhotographs().open(data_dir), "coco_photographs"),
     ):
         assert excluded_photographs(folder)
         assert not excluded_photographs(folder) & set(dataset.split("train"))

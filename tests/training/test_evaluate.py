@@ -89,7 +89,7 @@ def scored(evaluate, tmp_path):
 def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(scored, data, tiny_bundle):
     document, done = scored("--bundle", tiny_bundle, "--dataset", "flickr8k", "--split", "dev")
     (name, model), *_ = document["models"].items()
-    captioner, dataset = Captioner.from_bundle(tiny_bundle), Flickr8k(data / "flickr8k")
+    captioner, dataset = Captioner.from_bundle(tiny_bundle), Flickr8k().open(data)
     assert name == captioner.model
     assert model["beam_size"] == captioner.bundle.search.beam_size
     for image in dataset.split("dev"):

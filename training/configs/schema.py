@@ -43,7 +43,7 @@ class DataConfig:
     dataset: Str = "flickr8k"
     """A key of :data:`training.data.datasets.DATASETS`."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of the data set, e.g. :class:`training.data.coco_dataset.CocoOptions`."""
+    """Options of the data set, e.g. :class:`training.data.coco_dataset.Coco`."""
     vocabulary: Str = "spacy"
     """Rule by which captions become words, a key of :data:`training.data.tokenizer.RULES`."""
     tokenizer: Str = "words"

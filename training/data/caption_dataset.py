@@ -1,15 +1,16 @@
-"""The interface of every data set of captions."""
+"""A data set of captions, whatever it was read from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.imaging.preprocessing import Preprocessing
+from training.data.photographs import Photographs
+from training.errors import DataError
 from training.vision.backbone import SQUASHED
 
 SPLITS = ("train", "dev", "test")
@@ -25,57 +26,55 @@ class Issue(NamedTuple):
     """File, place and reason."""
 
 
-class CaptionDataset(Protocol):
-    """Photographs and captions by image id, in the :data:`SPLITS`."""
+@dataclass(frozen=True)
+class CaptionDataset:
+    """Photographs and captions by image id."""
 
-    if TYPE_CHECKING:  # a property would hide the field of a dataclass
-
-        @property
-        def captions(self) -> Mapping[str, Sequence[str]]:
-            """Captions of every image, as written."""
-            ...
-
-        @property
-        def issues(self) -> Sequence[Issue]:
-            """Entries that were left out when the data set was opened."""
-            return ()
-
-        @property
-        def things(self) -> Mapping[str, Sequence[str]]:
-            """Exhaustive lists of the things in images, by image id; images without a list are left out."""
-            return {}
-
-    else:
-        issues = ()
-        things: Mapping[str, Sequence[str]] = MappingProxyType({})
+    captions: Mapping[str, Sequence[str]]
+    """Captions of every image, as written."""
+    splits: Mapping[str, Sequence[str]]
+    """Image ids of each of :data:`SPLITS` that the data set has, in a fixed order."""
+    photographs: Photographs
+    issues: Sequence[Issue] = ()
+    """Entries that were left out when the data set was opened."""
+    things: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Exhaustive lists of the things in images; images without a list are left out."""
+    objects: Mapping[str, Sequence[str]] | None = None
+    """COCO's class names of the objects in every image; None where the data set has none."""
+    domains: Mapping[str, str] = field(default_factory=dict)
+    """Domain of images, for scores of each domain."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """What images have in common that may not be divided among splits; images without a group are left out."""
+    source_weights: Mapping[str, float] = field(default_factory=dict)
+    """For each source of a mixture the weight of its captions in the cross-entropy; its image ids begin with the source
+    and a slash. Empty for a data set that is no mixture."""
 
     def split(self, name: str) -> list[str]:
-        """List the image ids of a split, in a fixed order.
+        """List the image ids of a split.
 
         Raises:
             DataError: unknown split, or one without images.
         """
-        ...
+        if not (images := self.splits.get(name)):
+            known = ", ".join(split for split, members in self.splits.items() if members)
+            raise DataError(f"no image in split {name!r}; there are {known}")
+        return list(images)
 
     def source_of(self, image: str) -> str:
-        """Name the source of an image in a mixture of data sets."""
-        return ""
+        """Name the source of an image in a mixture; empty without one."""
+        return image.partition("/")[0] if self.source_weights else ""
 
-    def photograph_key(self, name: str) -> str:
-        """Return a text that changes with the content of a photograph, by which computed features are found again.
-
-        Raises:
-            DataError: the photograph is missing or broken.
-        """
-        return f"{name} {sha256_of_bytes(self.read_image(name).tobytes())}"
+    def caption_weights(self, images: Sequence[str]) -> NDArray[np.float32]:
+        """Return the weight of each image's captions in the cross-entropy, (len(images),) float32."""
+        return np.array([self.source_weights.get(self.source_of(image), 1.0) for image in images], np.float32)
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that the photographs exist.
+        """Check that photographs exist.
 
         Raises:
             DataError: photographs are missing; says how many and names one.
         """
-        ...
+        self.photographs.check(images)
 
     def read_image(self, name: str) -> NDArray[np.uint8]:
         """Read a photograph, (H, W, 3) uint8 BGR.
@@ -83,7 +82,7 @@ class CaptionDataset(Protocol):
         Raises:
             DataError: it is missing or broken; names the file and the reason.
         """
-        ...
+        return self.photographs.read(name)
 
     def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
         """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
@@ -94,12 +93,11 @@ class CaptionDataset(Protocol):
         return np.stack([frames.apply(self.read_image(name)) for name in names])
 
 
-class DatasetOptions(Protocol):
-    """Options of a data set in an experiment file: a dataclass whose constructor raises ValueError for wrong ones."""
+class DatasetReader(Protocol):
+    """A kind of data set, a dataclass of its options in an experiment file, which raises ValueError for wrong ones."""
 
     def open(self, data: Path) -> CaptionDataset:
-        """Open the data set.
-        ``data``: folder that contains the paths of the options.
+        """Read the data set; paths of the options are below the folder ``data``.
 
         Raises:
             DataError: the data is missing or malformed.

@@ -17,10 +17,9 @@ from smart_caption_ros.files import sha256_of_bytes, write_text_atomically
 from smart_caption_ros.sources.image_folder import natural_order
 from training.configs.schema import DataConfig
 from training.data.caption_dataset import SPLITS, CaptionDataset, Issue
-from training.data.datasets import has_own_data, open_dataset
+from training.data.datasets import OWN_DATA, has_own_data, open_dataset
 from training.data.json_files import read_json
 from training.data.loading import loading_threads
-from training.data.own_data import OwnDataset
 from training.data.tokenizer import RULES
 from training.errors import DataError
 
@@ -47,17 +46,16 @@ def check_data(config: DataConfig, data: Path, *, pictures: bool = True) -> tupl
         DataError: the data set cannot be opened.
     """
     dataset = open_dataset(config, data)
-    images = images_of(dataset)
+    images = _images_of(dataset)
     issues = list(dataset.issues)
     split = RULES[config.rule].words
-    for image in dict.fromkeys(image for own in images.values() for image in own):
+    for image in _all(images):
         issues += [Issue(WITHOUT_WORDS, f"{image}: {text!r}") for text in dataset.captions[image] if not split(text)]
-    if isinstance(dataset, OwnDataset):
-        issues += _divided_groups(dataset)
+    issues += _divided_groups(dataset)
     if pictures:
         bad, read = _read_pictures(dataset, _all(images))
         issues += [*bad.values(), *_same(read), *_in_two_splits(images, read).values()]
-        if isinstance(dataset, OwnDataset):
+        if config.dataset in OWN_DATA:
             issues += _neighbours(images, read)
     return images, issues
 
@@ -75,7 +73,7 @@ def unusable_pictures(config: DataConfig, data: Path, cache: Path) -> tuple[froz
     if not (config.bad_data or has_own_data(config)):
         return frozenset(), ""
     dataset = open_dataset(config, data)
-    images = images_of(dataset)
+    images = _images_of(dataset)
     bad, read = _read_pictures(dataset, _all(images), cache / CHECKED)
     bad |= _in_two_splits(images, read)
     issues = [*dataset.issues, *bad.values()]
@@ -87,22 +85,15 @@ def unusable_pictures(config: DataConfig, data: Path, cache: Path) -> tuple[froz
     return frozenset(bad), f"left out: {sentence}"
 
 
-def images_of(dataset: CaptionDataset) -> dict[str, list[str]]:
-    """List the images of the splits that the data set has."""
-    images = {}
-    for name in SPLITS:
-        try:
-            images[name] = dataset.split(name)
-        except DataError:
-            if name == "train":
-                raise
-    return images
-
-
 def count_kinds(issues: Iterable[Issue]) -> str:
     """Count the issues of each kind."""
     counts = Counter(issue.kind for issue in issues)
     return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "nothing is wrong"
+
+
+def _images_of(dataset: CaptionDataset) -> dict[str, list[str]]:
+    """List the images of the splits that the data set has."""
+    return {name: dataset.split(name) for name in SPLITS if name == "train" or dataset.splits.get(name)}
 
 
 def _all(images: Mapping[str, Sequence[str]]) -> list[str]:
@@ -135,7 +126,7 @@ def _read_pictures(
         key = ""
         try:
             dataset.check_photographs([name])
-            key = dataset.photograph_key(name)
+            key = dataset.photographs.key(name)
             if key in known:
                 return key, _Picture(known[key], None)
         except DataError as error:
@@ -177,7 +168,7 @@ def _in_two_splits(images: Mapping[str, Sequence[str]], pictures: Mapping[str, _
     }
 
 
-def _divided_groups(dataset: OwnDataset) -> list[Issue]:
+def _divided_groups(dataset: CaptionDataset) -> list[Issue]:
     splits: dict[str, set[str]] = defaultdict(set)
     for split, images in dataset.splits.items():
         for image in images:

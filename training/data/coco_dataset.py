@@ -1,15 +1,11 @@
 """COCO as a data set: photographs in folders, captions and splits of Karpathy's file or of COCO's files."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from training.data.caption_dataset import SPLITS, CaptionDataset
 from training.data.coco import Karpathy, read_captions
-from training.data.photographs import file_key, read_photograph
+from training.data.photographs import PhotographFiles
 from training.errors import DataError
 
 PROVENANCE = {
@@ -20,8 +16,8 @@ _KARPATHYS_NAMES = {"train": "train", "dev": "val", "test": "test"}
 
 
 @dataclass(frozen=True)
-class CocoOptions:
-    """Paths of COCO, below the data folder or absolute; either ``karpathy`` or ``captions`` is given."""
+class Coco:
+    """COCO by its paths, below the data folder or absolute; either ``karpathy`` or ``captions`` is given."""
 
     karpathy: str = ""
     """Karpathy's ``dataset_coco.json``: ``train`` includes ``restval``, ``val`` is dev."""
@@ -45,14 +41,14 @@ class CocoOptions:
         if bool(self.name) != bool(self.terms):
             raise ValueError("give name and terms together, those of photographs and captions that are not COCO's")
 
-    def open(self, data: Path) -> "CocoDataset":
+    def open(self, data: Path) -> CaptionDataset:
         photographs = data / self.photographs
         if self.karpathy:
             karpathy = Karpathy.load(data / self.karpathy)
-            return CocoDataset(
-                captions=karpathy.captions,
-                paths={image: photographs / name for image, name in karpathy.files.items()},
-                splits={split: karpathy.split(theirs) for split, theirs in _KARPATHYS_NAMES.items()},
+            return CaptionDataset(
+                karpathy.captions,
+                {split: karpathy.split(theirs) for split, theirs in _KARPATHYS_NAMES.items()},
+                PhotographFiles({image: photographs / name for image, name in karpathy.files.items()}),
             )
         captions: dict[str, list[str]] = {}
         paths: dict[str, Path] = {}
@@ -70,38 +66,8 @@ class CocoOptions:
             captions.update(annotations.captions)
             paths.update({image: folder / annotations.file_names[image] for image in annotations.captions})
             splits[split] = list(annotations.captions)
-        return CocoDataset(captions, paths, splits)
+        return CaptionDataset(captions, splits, PhotographFiles(paths))
 
     @property
     def provenance(self) -> list[dict[str, str]]:
         return [{"name": self.name, "terms": self.terms} if self.name else PROVENANCE]
-
-
-@dataclass(frozen=True)
-class CocoDataset(CaptionDataset):
-    """Photographs and captions by COCO's image ids, as strings."""
-
-    captions: Mapping[str, Sequence[str]]
-    """Captions of every image, as written."""
-    paths: Mapping[str, Path]
-    """File of every photograph; whether it exists is not checked."""
-    splits: Mapping[str, list[str]]
-
-    def split(self, name: str) -> list[str]:
-        if not (images := self.splits.get(name)):
-            known = ", ".join(split for split, members in self.splits.items() if members)
-            raise DataError(f"no image in split {name!r}; there are {known}")
-        return list(images)
-
-    def check_photographs(self, images: Iterable[str]) -> None:
-        if missing := [image for image in images if not self.paths[image].is_file()]:
-            raise DataError(
-                f"{self.paths[missing[0]]}, image {missing[0]}: no such file; photographs of {len(missing)} images are "
-                "missing: set `photographs` to the folder that the file names are relative to"
-            )
-
-    def photograph_key(self, name: str) -> str:
-        return file_key(self.paths[name])
-
-    def read_image(self, name: str) -> NDArray[np.uint8]:
-        return read_photograph(self.paths[name], name)

@@ -1,26 +1,29 @@
 """Data sets of captions: the registry by which experiments name them, mixtures of them, and their terms."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from smart_caption_ros.files import sha256_of_bytes
 from training.configs.parsing import build_config
 from training.configs.schema import DataConfig
-from training.data.caption_dataset import CaptionDataset, DatasetOptions
-from training.data.coco_dataset import CocoOptions
-from training.data.coco_photographs import CocoPhotographsOptions
-from training.data.flickr8k import Flickr8kOptions
-from training.data.looked_at import LookedAtOptions
-from training.data.mixture import Mixture, MixtureSource, naming_source
-from training.data.own_data import FolderOptions, TableOptions
+from training.data.caption_dataset import SPLITS, CaptionDataset, DatasetReader, Issue
+from training.data.coco_dataset import Coco
+from training.data.coco_photographs import CocoPhotographs
+from training.data.flickr8k import Flickr8k
+from training.data.looked_at import LookedAt
+from training.data.own_data import Folder, Table
+from training.data.photographs import JoinedPhotographs, naming_source
+from training.data.tokenizer import tokenize
 from training.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class MixtureOptions:
-    """Several data sets in one experiment."""
+class Mixture:
+    """Several data sets as one: trained on all, scored on some. Image ids are ``<source>/<id in the source>``."""
 
     sources: dict[str, Any]
     """For each source, by a name of choice: ``dataset``, its ``options``, ``repeat`` (how often its photographs occur
@@ -43,17 +46,63 @@ class MixtureOptions:
         if self.max_sentence_uses < 0:
             raise ValueError(f"max_sentence_uses must be 0 or more, not {self.max_sentence_uses}")
 
-    def open(self, data: Path) -> Mixture:
-        sources = {}
+    def open(self, data: Path) -> CaptionDataset:
+        opened: dict[str, CaptionDataset] = {}
+        splits: dict[str, list[str]] = {split: [] for split in SPLITS}
+        scored = self.scored or list(self.sources)
         for name, source in self.sources.items():
             with naming_source(name):
-                opened = _options(source).open(data)
-            sources[name] = MixtureSource(opened, source.get("repeat", 1), source.get("weight", 1.0))
-        return Mixture(sources, self.scored or list(sources), self.max_sentence_uses)
+                opened[name] = _reader(source).open(data)
+                splits["train"] += _named(name, opened[name].split("train")) * source.get("repeat", 1)
+        for name in scored:
+            with naming_source(name):
+                splits["dev"] += _named(name, opened[name].split("dev"))
+        if all(opened[name].splits.get("test") for name in scored):
+            splits["test"] = [image for name in scored for image in _named(name, opened[name].split("test"))]
+        captions = _joined({name: dataset.captions for name, dataset in opened.items()})
+        if self.max_sentence_uses:
+            trained_on = {image: captions[image] for image in splits["train"]}
+            captions |= limit_sentence_uses(trained_on, self.max_sentence_uses)
+        return CaptionDataset(
+            captions,
+            splits,
+            JoinedPhotographs({name: dataset.photographs for name, dataset in opened.items()}),
+            [
+                Issue(kind, f"source {name}: {where}")
+                for name, dataset in opened.items()
+                for kind, where in dataset.issues
+            ],
+            _joined({name: dataset.things for name, dataset in opened.items()}),
+            source_weights={name: source.get("weight", 1.0) for name, source in self.sources.items()},
+        )
 
     @property
     def provenance(self) -> list[dict[str, str]]:
-        return [entry for source in self.sources.values() for entry in _options(source).provenance]
+        return [entry for source in self.sources.values() for entry in _reader(source).provenance]
+
+
+def _named(source: str, images: Iterable[str]) -> list[str]:
+    return [f"{source}/{image}" for image in images]
+
+
+def _joined(of_sources: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, Sequence[str]]:
+    return {f"{source}/{image}": texts for source, own in of_sources.items() for image, texts in own.items()}
+
+
+def limit_sentence_uses(captions: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:
+    """Drop sentences of photographs once ``limit`` photographs have them, compared by their words.
+
+    Photographs are visited in the order of a hash of their ids, so that the first ones of a source have no advantage.
+    A photograph without any other sentence keeps the one that is used least, so every photograph keeps one.
+    """
+    uses: Counter[tuple[str, ...]] = Counter()
+    kept: dict[str, list[str]] = {}
+    for image in sorted(captions, key=lambda name: sha256_of_bytes(name.encode())):
+        words = {sentence: tuple(tokenize(sentence)) for sentence in captions[image]}
+        kept[image] = [sentence for sentence in captions[image] if uses[words[sentence]] < limit]
+        kept[image] = kept[image] or [min(captions[image], key=lambda sentence: uses[words[sentence]])]
+        uses.update({words[sentence] for sentence in kept[image]})
+    return kept
 
 
 def _check_source(where: str, name: Any, source: Any) -> None:
@@ -70,25 +119,27 @@ def _check_source(where: str, name: Any, source: Any) -> None:
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight < math.inf:
         raise ValueError(f"{where}: weight must be a positive number, not {weight!r}; repeat: 0 leaves a source out")
     try:
-        _options(source)
+        _reader(source)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: options: {error}") from None
 
 
-def _options(source: dict[str, Any]) -> DatasetOptions:
+def _reader(source: dict[str, Any]) -> DatasetReader:
     return DATASETS[source["dataset"]](**source.get("options") or {})
 
 
-DATASETS: dict[str, type[DatasetOptions]] = {
-    "flickr8k": Flickr8kOptions,
-    "folder": FolderOptions,
-    "table": TableOptions,
-    "coco": CocoOptions,
-    "coco_photographs": CocoPhotographsOptions,
-    "looked_at": LookedAtOptions,
-    "mixture": MixtureOptions,
+DATASETS: dict[str, type[DatasetReader]] = {
+    "flickr8k": Flickr8k,
+    "folder": Folder,
+    "table": Table,
+    "coco": Coco,
+    "coco_photographs": CocoPhotographs,
+    "looked_at": LookedAt,
+    "mixture": Mixture,
 }
-"""Options of the data sets by their names in experiment files."""
+"""By name in experiment files."""
+OWN_DATA = frozenset({"folder", "table"})
+"""Those of the user's own pictures."""
 
 
 TRAINED_ON = "captions_trained_on"
@@ -109,7 +160,7 @@ def has_own_data(config: DataConfig) -> bool:
     kinds = {config.dataset}
     if config.dataset == "mixture":
         kinds = {source["dataset"] for source in config.options["sources"].values()}
-    return not kinds.isdisjoint({"folder", "table"})
+    return not kinds.isdisjoint(OWN_DATA)
 
 
 def provenance(config: DataConfig) -> list[dict[str, str]]:

@@ -5,18 +5,15 @@
 this list nor in the captions is not in the picture) and ``grey``. Other keys are not read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from training.data.caption_dataset import CaptionDataset
 from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json_lines
-from training.data.photographs import PhotographArchive
+from training.data.photographs import JoinedPhotographs, PhotographArchive
 from training.errors import DataError
 
 ARCHIVES = {
@@ -28,6 +25,10 @@ ARCHIVES = {
 }
 """Archive of the pictures of each data set, below the data folder."""
 PARTS = ("train", "dev")
+KEYS = ("data_set", "image", "part", "source", "captions", "things")
+"""Keys that every entry has."""
+DOMAINS = {"spot_homes": "homes seen by a robot", "messy_rooms": "messy rooms"}
+"""Names of the domains by source; both are in no training."""
 NONE_STATED = "none stated"
 TERMS = {
     "coco_photographs": ("COCO 2014", "Flickr's terms of use, each photograph its own licence"),
@@ -60,115 +61,34 @@ TERMS = {
 
 
 @dataclass(frozen=True)
-class LookedAtPhotograph:
-    """Captions and list of things of a photograph."""
+class LookedAt:
+    """The data set below the data folder; image ids are ``<data set>/<file name>``.
 
-    data_set: str
-    """A key of :data:`ARCHIVES`."""
-    part: str
-    """One of :data:`PARTS`."""
-    source: str
-    captions: Sequence[str]
-    things: Sequence[str]
-    grey: bool
-    """Black and white, so that its captions name no colour that it shows."""
-
-
-@dataclass(frozen=True)
-class LookedAt(CaptionDataset):
-    """The data set below the data folder ``data``; image ids are ``<data set>/<file name>``."""
-
-    data: Path
-    sources: Sequence[str] = ()
-    """Sources that are read; all where none is named."""
-
-    @cached_property
-    def photographs(self) -> dict[str, LookedAtPhotograph]:
-        """Every photograph by image id, in file order.
-
-        Raises:
-            DataError: the file is missing or malformed; names the entry.
-        """
-        path = self.data / "looked_at" / "captions.jsonl"
-        photographs: dict[str, LookedAtPhotograph] = {}
-        for number, entry in enumerate(read_json_lines(path), 1):
-            try:
-                image = f"{entry['data_set']}/{entry['image']}"
-                photograph = LookedAtPhotograph(
-                    entry["data_set"], entry["part"], entry["source"], tuple(entry["captions"]),
-                    tuple(entry["things"]), entry.get("grey", False),
-                )  # fmt: skip
-            except KeyError as error:
-                raise DataError(f"{path}, entry {number}: {error.args[0]} is missing") from None
-            if photograph.data_set not in ARCHIVES or photograph.part not in PARTS or image in photographs:
-                raise DataError(f"{path}, entry {number}: data_set or part is unknown, or the image is another entry's")
-            if not self.sources or photograph.source in self.sources:
-                photographs[image] = photograph
-        if not photographs:
-            raise DataError(f"{path}: no photograph of {', '.join(self.sources) or 'any source'}")
-        return photographs
-
-    @cached_property
-    def captions(self) -> dict[str, Sequence[str]]:
-        """Captions of every image, as written."""
-        return {image: photograph.captions for image, photograph in self.photographs.items()}
-
-    @cached_property
-    def things(self) -> Mapping[str, Sequence[str]]:
-        """Everything that can be seen in an image, by image id."""
-        return {image: photograph.things for image, photograph in self.photographs.items()}
-
-    def split(self, name: str) -> list[str]:
-        """List the image ids of a split, in file order.
-
-        Training leaves out black and white pictures and those that show the same as a measured one
-        (:mod:`training.data.held_out`); rooms kept aside for measuring are in no split.
-        """
-        images = [
-            image
-            for image, photograph in self.photographs.items()
-            if photograph.part == name
-            and image.partition("/")[2] not in excluded_photographs(photograph.data_set)
-            and not (photograph.grey and name == "train")
-        ]
-        if not images:
-            raise DataError(f"{self.data / 'looked_at'}: no captions in split {name!r}; there are {', '.join(PARTS)}")
-        return images
-
-    @cached_property
-    def _archives(self) -> dict[str, PhotographArchive]:
-        return {data_set: PhotographArchive(self.data / path) for data_set, path in ARCHIVES.items()}
-
-    def check_photographs(self, images: Iterable[str]) -> None:
-        by_data_set: dict[str, list[str]] = {}
-        for image in images:
-            data_set, _, file = image.partition("/")
-            by_data_set.setdefault(data_set, []).append(file)
-        for data_set, files in by_data_set.items():
-            self._archives[data_set].check(files)
-
-    def photograph_key(self, name: str) -> str:
-        data_set, _, file = name.partition("/")
-        return self._archives[data_set].key(file)
-
-    def read_image(self, name: str) -> NDArray[np.uint8]:
-        data_set, _, file = name.partition("/")
-        return self._archives[data_set].read(file)
-
-
-@dataclass(frozen=True)
-class LookedAtOptions:
-    """The sources of ``looked_at`` that are read."""
+    Training leaves out black and white pictures, whose captions name no colour that they show, and those that show the
+    same as a measured one (:mod:`training.data.held_out`); rooms kept aside for measuring are in no split.
+    """
 
     sources: list[str] = field(default_factory=list)
-    """Values of ``source``, such as ``door_detect``; all where none is named."""
+    """Values of ``source`` that are read, such as ``door_detect``; all where none is named."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
             raise ValueError(f"sources must be a list of texts, as [door_detect], not {self.sources!r}")
 
-    def open(self, data: Path) -> LookedAt:
-        return LookedAt(data, tuple(self.sources))
+    def open(self, data: Path) -> CaptionDataset:
+        entries = _read_entries(data / "looked_at" / "captions.jsonl", self.sources)
+        splits: dict[str, list[str]] = {part: [] for part in PARTS}
+        for image, entry in entries.items():
+            is_excluded = entry["image"] in excluded_photographs(entry["data_set"])
+            if not (is_excluded or (entry["part"] == "train" and entry.get("grey", False))):
+                splits[entry["part"]].append(image)
+        return CaptionDataset(
+            {image: tuple(entry["captions"]) for image, entry in entries.items()},
+            splits,
+            JoinedPhotographs({data_set: PhotographArchive(data / path) for data_set, path in ARCHIVES.items()}),
+            things={image: tuple(entry["things"]) for image, entry in entries.items()},
+            domains={image: DOMAINS.get(entry["source"], "other sources") for image, entry in entries.items()},
+        )
 
     @property
     def provenance(self) -> list[dict[str, str]]:
@@ -183,3 +103,19 @@ class LookedAtOptions:
             if not self.sources or source in self.sources
         ]
         return [captions, *pictures]
+
+
+def _read_entries(path: Path, sources: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Read the photographs of some sources, or of all, by image id and in file order."""
+    entries: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(read_json_lines(path), 1):
+        if missing := [key for key in KEYS if key not in entry]:
+            raise DataError(f"{path}, entry {number}: {missing[0]} is missing")
+        image = f"{entry['data_set']}/{entry['image']}"
+        if entry["data_set"] not in ARCHIVES or entry["part"] not in PARTS or image in entries:
+            raise DataError(f"{path}, entry {number}: data_set or part is unknown, or the image is another entry's")
+        if not sources or entry["source"] in sources:
+            entries[image] = entry
+    if not entries:
+        raise DataError(f"{path}: no photograph of {', '.join(sources) or 'any source'}")
+    return entries

@@ -6,20 +6,17 @@ Entries that cannot be used (no caption, an empty one) are collected as issues a
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.sources.image_folder import is_image_file, natural_order
 from training.data.caption_dataset import SPLITS, CaptionDataset, Issue
 from training.data.coco import image_entries
 from training.data.json_files import read_json, read_json_lines
-from training.data.photographs import file_key, read_photograph, visible_files
+from training.data.photographs import PhotographFiles, visible_files
 from training.errors import DataError
 
 PICTURE_KEYS = ("file_name", "image", "filename", "file", "path", "picture", "photograph")
@@ -74,7 +71,7 @@ class _OwnOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FolderOptions(_OwnOptions):
+class Folder(_OwnOptions):
     """A folder of pictures, each with a ``.txt`` of the same name beside it, one caption a line; or an ``imagefolder``.
 
     Sub-folders are searched; ``train``, ``dev`` and the like are the splits.
@@ -83,7 +80,7 @@ class FolderOptions(_OwnOptions):
     folder: str
     """Below the data folder, or absolute."""
 
-    def open(self, data: Path) -> "OwnDataset":
+    def open(self, data: Path) -> CaptionDataset:
         folder = data / self.folder
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder; give `folder` below the data folder, {data}, or absolute")
@@ -97,11 +94,11 @@ class FolderOptions(_OwnOptions):
         ] or list(_rows_of_texts(folder, files, issues))
         if not rows:
             raise DataError(f"{folder}: no picture in it or its sub-folders")
-        return OwnDataset.of(rows, folder, self, issues)
+        return _dataset_of(rows, folder, self, issues)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(_OwnOptions):
+class Table(_OwnOptions):
     """File names and captions in CSV, TSV, JSON Lines, or JSON in the format of COCO or of Karpathy."""
 
     table: str | dict[str, str]
@@ -114,7 +111,7 @@ class TableOptions(_OwnOptions):
         if isinstance(self.table, dict) and (unknown := self.table.keys() - set(SPLITS)):
             raise ValueError(f"table: {min(unknown)}: expected a file for one of {', '.join(SPLITS)}")
 
-    def open(self, data: Path) -> "OwnDataset":
+    def open(self, data: Path) -> CaptionDataset:
         tables = self.table if isinstance(self.table, dict) else {"": self.table}
         rows = [
             row._replace(split=split or row.split)
@@ -122,72 +119,48 @@ class TableOptions(_OwnOptions):
             for row in _rows_of_table(data / table)
         ]
         folder = data / (self.photographs or Path(next(iter(tables.values()))).parent)
-        return OwnDataset.of(rows, folder, self)
+        return _dataset_of(rows, folder, self)
 
 
-@dataclass(frozen=True)
-class OwnDataset(CaptionDataset):
-    """Pictures with captions; image ids are file names relative to ``folder``."""
+def _dataset_of(
+    rows: Iterable[Row], folder: Path, options: _OwnOptions, issues: Iterable[Issue] = ()
+) -> CaptionDataset:
+    """Join the rows of each picture, and divide the pictures into splits; image ids are file names below ``folder``.
 
-    folder: Path
-    captions: Mapping[str, Sequence[str]]
-    splits: Mapping[str, Sequence[str]]
-    issues: Sequence[Issue]
-    groups: Mapping[str, str] = field(default_factory=dict)
-    """Group of the pictures that have one."""
-
-    @classmethod
-    def of(cls, rows: Iterable[Row], folder: Path, options: _OwnOptions, issues: Iterable[Issue] = ()) -> "OwnDataset":
-        """Join the rows of each picture, and divide the pictures into splits.
-
-        Raises:
-            DataError: a split is unknown, a picture is in two, or there are too few pictures for a dev split.
-        """
-        captions: dict[str, list[str]] = {}
-        split_of: dict[str, str] = {}
-        groups: dict[str, str] = {}
-        found = list(issues)
-        for where, picture, texts, named, group in rows:
-            first = PurePosixPath(picture).parts[0] if "/" in picture else ""
-            split = SPLIT_NAMES.get((named or first).strip().lower(), "" if named else "train")
-            if not split:
-                raise DataError(f"{where}: split {named!r} is none of {', '.join(SPLIT_NAMES)}")
-            if split_of.setdefault(picture, split) != split:
-                raise DataError(f"{where}: {picture} is in the split {split_of[picture]}, too")
-            if group:
-                groups[picture] = group
-            own = captions.setdefault(picture, [])
-            if not texts:
-                found.append(Issue(NO_CAPTION, f"{where}: {picture}"))
-            for text in map(str.strip, texts):
-                if not text or text in own:
-                    found.append(Issue(DUPLICATE if text else EMPTY, f"{where}: {picture}"))
-                else:
-                    own.append(text)
-        captions = {picture: own for picture, own in captions.items() if own}
-        splits = {split: [picture for picture in captions if split_of[picture] == split] for split in SPLITS}
-        if not splits["dev"]:
-            if len(splits["train"]) < 2:
-                raise DataError(f"{folder}: {len(splits['train'])} pictures with captions to train on; 2 are needed")
-            _split_off_dev(splits, groups, options)
-            if not splits["train"]:
-                raise DataError(f"{folder}: all pictures are of one group, so none is left for a dev split")
-        return cls(folder, captions, splits, found, groups)
-
-    def split(self, name: str) -> list[str]:
-        if not (images := self.splits.get(name)):
-            raise DataError(f"{self.folder}: no picture with a caption in split {name!r}")
-        return list(images)
-
-    def check_photographs(self, images: Iterable[str]) -> None:
-        if missing := [image for image in images if not (self.folder / image).is_file()]:
-            raise DataError(f"{self.folder / missing[0]}: no such file; {len(missing)} pictures are missing")
-
-    def photograph_key(self, name: str) -> str:
-        return file_key(self.folder / name)
-
-    def read_image(self, name: str) -> NDArray[np.uint8]:
-        return read_photograph(self.folder / name, name)
+    Raises:
+        DataError: a split is unknown, a picture is in two, or there are too few pictures for a dev split.
+    """
+    captions: dict[str, list[str]] = {}
+    split_of: dict[str, str] = {}
+    groups: dict[str, str] = {}
+    found = list(issues)
+    for where, picture, texts, named, group in rows:
+        first = PurePosixPath(picture).parts[0] if "/" in picture else ""
+        split = SPLIT_NAMES.get((named or first).strip().lower(), "" if named else "train")
+        if not split:
+            raise DataError(f"{where}: split {named!r} is none of {', '.join(SPLIT_NAMES)}")
+        if split_of.setdefault(picture, split) != split:
+            raise DataError(f"{where}: {picture} is in the split {split_of[picture]}, too")
+        if group:
+            groups[picture] = group
+        own = captions.setdefault(picture, [])
+        if not texts:
+            found.append(Issue(NO_CAPTION, f"{where}: {picture}"))
+        for text in map(str.strip, texts):
+            if not text or text in own:
+                found.append(Issue(DUPLICATE if text else EMPTY, f"{where}: {picture}"))
+            else:
+                own.append(text)
+    captions = {picture: own for picture, own in captions.items() if own}
+    splits = {split: [picture for picture in captions if split_of[picture] == split] for split in SPLITS}
+    if not splits["dev"]:
+        if len(splits["train"]) < 2:
+            raise DataError(f"{folder}: {len(splits['train'])} pictures with captions to train on; 2 are needed")
+        _split_off_dev(splits, groups, options)
+        if not splits["train"]:
+            raise DataError(f"{folder}: all pictures are of one group, so none is left for a dev split")
+    photographs = PhotographFiles({picture: folder / picture for picture in captions})
+    return CaptionDataset(captions, splits, photographs, found, groups=groups)
 
 
 def _split_off_dev(splits: dict[str, list[str]], groups: Mapping[str, str], options: _OwnOptions) -> None:

@@ -1,7 +1,8 @@
-"""Reading photographs of a data set, from files and from zip archives."""
+"""The photographs of a data set: in files, in a zip, or in those of several sources."""
 
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
-from training.data.caption_dataset import CaptionDataset
 from training.errors import DataError
 
 
@@ -39,43 +39,86 @@ def visible_files(folder: Path) -> list[Path]:
     )
 
 
-def file_key(path: Path) -> str:
-    """Return a text that changes when a file is replaced.
+class Photographs(Protocol):
+    """Photographs by image id. Methods raise :class:`DataError` for one that is missing or broken, naming its file."""
 
-    Raises:
-        DataError: the file is missing.
-    """
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    return f"{path} {status.st_size} {status.st_mtime_ns}"
-
-
-class ArchivedPhotographs(CaptionDataset, Protocol):
-    """A data set whose photographs are in a zip, by file name."""
-
-    @property
-    def archive(self) -> "PhotographArchive":
-        """The photographs."""
+    def check(self, images: Iterable[str]) -> None:
+        """Check that photographs exist; the error says how many are missing."""
         ...
 
-    def check_photographs(self, images: Iterable[str]) -> None:
-        self.archive.check(images)
+    def key(self, image: str) -> str:
+        """Return a text that changes with the content of a photograph, by which computed features are found again."""
+        ...
 
-    def photograph_key(self, name: str) -> str:
-        return self.archive.key(name)
-
-    def read_image(self, name: str) -> NDArray[np.uint8]:
-        return self.archive.read(name)
+    def read(self, image: str) -> NDArray[np.uint8]:
+        """Read a photograph, (H, W, 3) uint8 BGR."""
+        ...
 
 
 @dataclass(frozen=True)
-class PhotographArchive:
-    """Photographs in a zip; the file is opened when it is first used.
+class PhotographFiles(Photographs):
+    """Photographs in files of their own."""
 
-    Methods raise :class:`DataError` for an archive or photograph that is missing or broken, naming both.
-    """
+    paths: Mapping[str, Path]
+    """By image id."""
+
+    def check(self, images: Iterable[str]) -> None:
+        if missing := [image for image in images if not self.paths[image].is_file()]:
+            raise DataError(
+                f"{self.paths[missing[0]]}, image {missing[0]}: no such file; photographs of {len(missing)} images are "
+                "missing: set `photographs` to the folder that the file names are relative to"
+            )
+
+    def key(self, image: str) -> str:
+        path = self.paths[image]
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+    def read(self, image: str) -> NDArray[np.uint8]:
+        return read_photograph(self.paths[image], image)
+
+
+@dataclass(frozen=True)
+class JoinedPhotographs(Photographs):
+    """Photographs of several sources, whose ids are ``<source>/<id in the source>``; errors name the source."""
+
+    sources: Mapping[str, Photographs]
+
+    def check(self, images: Iterable[str]) -> None:
+        by_source: dict[str, list[str]] = {}
+        for image in dict.fromkeys(images):
+            source, _, own = image.partition("/")
+            by_source.setdefault(source, []).append(own)
+        for source, of_source in by_source.items():
+            with naming_source(source):
+                self.sources[source].check(of_source)
+
+    def key(self, image: str) -> str:
+        source, _, own = image.partition("/")
+        with naming_source(source):
+            return self.sources[source].key(own)
+
+    def read(self, image: str) -> NDArray[np.uint8]:
+        source, _, own = image.partition("/")
+        with naming_source(source):
+            return self.sources[source].read(own)
+
+
+@contextmanager
+def naming_source(name: str) -> Iterator[None]:
+    """Let an error of a source begin with its name."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"source {name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class PhotographArchive(Photographs):
+    """Photographs in a zip by file name; the zip is opened when it is first used."""
 
     path: Path
 
@@ -84,26 +127,23 @@ class PhotographArchive:
         """Names of all members, in the order of the archive."""
         return self._archive.namelist()
 
-    def check(self, names: Iterable[str]) -> None:
-        """Check that photographs exist; the error says how many are missing."""
+    def check(self, images: Iterable[str]) -> None:
         present = set(self.names)
-        if missing := [name for name in names if name not in present]:
+        if missing := [name for name in images if name not in present]:
             raise DataError(f"{self.path}: {len(missing)} photographs are missing, for example {missing[0]}")
 
-    def key(self, name: str) -> str:
-        """Return a text that changes with the content of a photograph."""
+    def key(self, image: str) -> str:
         try:
-            member = self._archive.getinfo(name)
+            member = self._archive.getinfo(image)
         except KeyError as error:
-            raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
-        return f"{self.path.parent.name}/{name} {member.file_size} {member.CRC:08x}"
+            raise DataError(f"{self.path}: {image} cannot be read ({error})") from None
+        return f"{self.path.parent.name}/{image} {member.file_size} {member.CRC:08x}"
 
-    def read(self, name: str) -> NDArray[np.uint8]:
-        """Read a photograph, (H, W, 3) uint8 BGR."""
+    def read(self, image: str) -> NDArray[np.uint8]:
         try:
-            return decode_image_bytes(self.read_encoded(name))
+            return decode_image_bytes(self.read_encoded(image))
         except ImageError as error:
-            raise DataError(f"{self.path}: {name}: {error}") from None
+            raise DataError(f"{self.path}: {image}: {error}") from None
 
     def read_encoded(self, name: str) -> bytes:
         """Read the file of a photograph without decoding it."""

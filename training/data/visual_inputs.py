@@ -190,7 +190,7 @@ class BackboneInputs(VisualInputs):
     def _photograph_names(self, split: str) -> Sequence[str]:
         """Return the names of a split's photographs in a store: they change with the photographs' content."""
         if split not in self._names:
-            self._names[split] = [*map(self._dataset.photograph_key, self._splits[split])]
+            self._names[split] = [*map(self._dataset.photographs.key, self._splits[split])]
         return self._names[split]
 
     def begin_epoch(self, epoch: int) -> None:

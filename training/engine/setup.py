@@ -16,7 +16,6 @@ from training.configs.schema import DataConfig, ExperimentConfig
 from training.data.byte_pairs import BytePairs
 from training.data.captions import Captions, count_words, tokenize_captions
 from training.data.datasets import TRAINED_ON, merge_provenance, open_dataset, provenance
-from training.data.mixture import caption_weights
 from training.data.tokenizer import RULES, build_vocabulary, script_of
 from training.data.visual_inputs import VisualInputs, open_visual_inputs
 from training.data.vocabulary_words import DETECTOR, read_vectors, words_of_detector
@@ -86,7 +85,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
         vocabulary,
         search.max_words,
         config.data.max_caption_words or search.max_words,
-        caption_weights(dataset, images["train"]),
+        dataset.caption_weights(images["train"]),
         search=search,
         things=[dataset.things.get(image) for image in images["train"]] if dataset.things else (),
     )

@@ -10,9 +10,7 @@ from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco import Karpathy, image_key, read_captions, read_image_files
-from training.data.coco_photographs import CocoPhotographs
 from training.data.json_files import read_json
-from training.data.looked_at import LookedAt
 from training.data.photographs import PhotographArchive, read_photograph
 from training.data.things import Things
 from training.errors import DataError
@@ -20,10 +18,6 @@ from training.evaluation.metrics.truth import ShownThings
 
 ImageReader = Callable[[str], np.ndarray]
 """Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
-KINDS = {"spot_homes": "homes seen by a robot", "messy_rooms": "messy rooms"}
-"""Names of the domains of looked_at, by source; both are in no training."""
-DOMAINS = {True: "indoors", False: "outdoors"}
-"""Names of the domains of coco_photographs."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class References:
     objects: Mapping[str, Iterable[str]] | None = None
     """For each image COCO's class names of the objects in it; None where the data set has none."""
     domains: Mapping[str, str] = field(default_factory=dict)
-    """Name of the domain of images."""
+    """Name of the domain of images, also of others."""
     shown: ShownThings | None = None
     """What the images show, where there are exhaustive lists."""
 
@@ -60,22 +54,13 @@ class References:
             read_image=dataset.read_image,
             frequency_captions=[dataset.captions[image] for image in dataset.split("train")],
             frequencies_from=f"{name} train",
+            objects=dataset.objects,
+            domains=dataset.domains,
         )
-        if isinstance(dataset, CocoPhotographs):
-            return replace(
-                references,
-                objects={image: dataset.photographs[image].objects for image in references.captions},
-                domains={image: DOMAINS[dataset.photographs[image].indoor] for image in references.captions},
-            )
-        if isinstance(dataset, LookedAt):
-            things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())
-            sources = {image: dataset.photographs[image].source for image in references.captions}
-            return replace(
-                references,
-                shown=ShownThings.of(things, dataset.things, references.captions),
-                domains={image: KINDS.get(source, "other sources") for image, source in sources.items()},
-            )
-        return references
+        if not dataset.things.keys() >= references.captions.keys():
+            return references
+        things = Things.of_lists(dataset.things.values())
+        return replace(references, shown=ShownThings.of(things, dataset.things, references.captions))
 
     @classmethod
     def of_karpathy(cls, path: Path, split: str, images: Path | None) -> "References":

@@ -6,7 +6,7 @@ import pytest
 
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_coco_photographs import make_coco_photographs
-from training.data.coco_photographs import CocoPhotographs, CocoPhotographsOptions
+from training.data.coco_photographs import CocoPhotographs
 from training.errors import DataError
 
 
@@ -23,12 +23,12 @@ def rewrite(root, **changes):
 
 
 def test_splits_have_the_photographs_that_people_described(root):
-    dataset = CocoPhotographs(root)
+    dataset = CocoPhotographs().open(root.parent)
     assert dataset.split("dev") == ["dev_0.jpg", "dev_1.jpg", "dev_2.jpg", "dev_3.jpg"]
     assert dataset.split("train") == ["train_0.jpg"], "train_1.jpg has no caption"
     assert len(dataset.captions["dev_0.jpg"]) == 3
-    assert dataset.photographs["dev_0.jpg"].objects == ("dog",)
-    assert dataset.photographs["dev_0.jpg"].indoor is True
+    assert dataset.objects["dev_0.jpg"] == ["dog"]
+    assert dataset.domains["dev_0.jpg"] == "indoors"
     assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"]).shape == (2, 224, 224, 3)
     assert dataset.read_images(["dev_0.jpg", "dev_1.jpg"], Preprocessing(96, 96)).shape == (2, 96, 96, 3)
 
@@ -47,16 +47,16 @@ def test_splits_have_the_photographs_that_people_described(root):
 def test_malformed_entries_are_named(root, changes, complaint):
     rewrite(root, **changes)
     with pytest.raises(DataError, match=complaint):
-        _ = CocoPhotographs(root).captions
+        CocoPhotographs().open(root.parent)
 
 
 def test_an_unknown_split_is_refused(root):
-    with pytest.raises(DataError, match="no captions in split 'test'; coco_photographs has train, dev"):
-        CocoPhotographs(root).split("test")
+    with pytest.raises(DataError, match="no image in split 'test'; there are train, dev"):
+        CocoPhotographs().open(root.parent).split("test")
 
 
 def test_missing_photographs_are_named(root):
-    dataset = CocoPhotographs(root)
+    dataset = CocoPhotographs().open(root.parent)
     dataset.check_photographs(["dev_0.jpg"])
     with pytest.raises(DataError, match=r"images_256\.zip: 1 photographs are missing, for example nobody\.jpg"):
         dataset.check_photographs(["dev_0.jpg", "nobody.jpg"])
@@ -68,9 +68,8 @@ def test_photographs_known_to_be_noncommercial_are_measured_but_not_trained_on(r
     licences = root.parent / "coco_val2017_captions" / "captions_val2017.json"
     licences.parent.mkdir()
     licences.write_text(json.dumps({"images": [{"id": number, "license": 2} for number in (0, 10)]}))
-    chosen = CocoPhotographsOptions(leave_out_noncommercial=True)
-    photographs = chosen.open(root.parent).photographs
-    assert "dev_0.jpg" in photographs
-    assert "train_0.jpg" not in photographs
-    assert "train_1.jpg" in photographs, "its licence is not known"
+    chosen = CocoPhotographs(leave_out_noncommercial=True)
+    captions = chosen.open(root.parent).captions
+    assert "dev_0.jpg" in captions
+    assert "train_0.jpg" not in captions
     assert "known to be non-commercial" in chosen.provenance[0]["terms"]

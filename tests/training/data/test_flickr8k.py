@@ -16,7 +16,7 @@ def copy(data, tmp_path):
 
 
 def test_splits_captions_and_images_are_read(data):
-    dataset = Flickr8k(data / "flickr8k")
+    dataset = Flickr8k().open(data)
     names = dataset.split("dev")
     assert names == [f"dev_{index}.jpg" for index in range(4)]
     assert all(len(dataset.captions[name]) == 3 for name in names)
@@ -27,7 +27,7 @@ def test_splits_captions_and_images_are_read(data):
 def test_captions_may_hold_commas_with_and_without_quotes(copy):
     with (copy / "captions.csv").open("a") as stream:
         stream.write('dev_0.jpg,one, two and three\ndev_0.jpg,"four, five"\n')
-    assert Flickr8k(copy).captions["dev_0.jpg"][-2:] == ["one, two and three", "four, five"]
+    assert Flickr8k().open(copy.parent).captions["dev_0.jpg"][-2:] == ["one, two and three", "four, five"]
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_captions_may_hold_commas_with_and_without_quotes(copy):
 def test_missing_and_malformed_files_are_refused_with_the_place(copy, name, text, complaint):
     (copy / name).unlink() if text is None else (copy / name).write_text(text)
     with pytest.raises(DataError, match=complaint):
-        Flickr8k(copy).split("dev")
+        Flickr8k().open(copy.parent)

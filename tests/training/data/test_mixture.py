@@ -14,10 +14,8 @@ from tests.training.small_coco import make_coco
 from tests.training.small_flickr8k import SIZES, make_data, write_config
 from tests.training.small_runs import new_trainer, trained
 from training.configs.schema import DataConfig
-from training.data.coco_dataset import CocoDataset
-from training.data.datasets import open_dataset, provenance, provenance_of_record
+from training.data.datasets import limit_sentence_uses, open_dataset, provenance, provenance_of_record
 from training.data.feature_store import FeatureStore
-from training.data.mixture import Mixture, MixtureSource, caption_weights
 from training.engine.experiment import load_run
 from training.errors import ConfigError, DataError
 
@@ -80,42 +78,31 @@ def test_sources_are_trained_on_as_often_as_they_are_repeated_and_the_scored_one
 def test_weights_are_those_of_the_sources_and_1_elsewhere(data):
     dataset = opened(data, coco={**COCO, "weight": 0.4, "repeat": 2})
     images = dataset.split("train")
-    weights = caption_weights(dataset, images)
+    weights = dataset.caption_weights(images)
     assert weights.dtype == np.float32
     for image, weight in zip(images, weights, strict=True):
         assert weight == pytest.approx(0.4 if image.startswith("coco/") else 1)
     alone = open_dataset(DataConfig(dataset="flickr8k"), data)
-    assert caption_weights(alone, alone.split("train")).tolist() == [1.0] * SIZES["train"]
-
-
-def captioned(**captions):
-    """A mixture of one source, all of whose photographs but the last are trained on."""
-    names = list(captions)
-    return Mixture(
-        {"a": MixtureSource(CocoDataset(captions, {}, {"train": names[:-1], "dev": names[-1:]}))},
-        ["a"],
-        max_sentence_uses=2,
-    )
+    assert alone.caption_weights(alone.split("train")).tolist() == [1.0] * SIZES["train"]
 
 
 def test_no_sentence_has_more_photographs_than_the_mixture_allows():
     names = [f"p{number}" for number in range(6)]
     shared = {name: ["A room.", "A room with a table.", f"a sofa in room {name}"] for name in names}
     shared["p5"][1] = "a room with a table"
-    captions = captioned(**shared, dev=["A room."]).captions
-    left = Counter(sentence.lower().strip(".") for name in names for sentence in captions[f"a/{name}"])
+    captions = limit_sentence_uses(shared, 2)
+    left = Counter(sentence.lower().strip(".") for name in names for sentence in captions[name])
     assert left["a room"] == left["a room with a table"] == 2
-    assert all(f"a sofa in room {name}" in captions[f"a/{name}"] for name in names)
-    assert captions["a/dev"] == ["A room."]
+    assert all(f"a sofa in room {name}" in captions[name] for name in names)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a bed", "a lamp", "a room"]), min_size=1), min_size=1, max_size=12))
 def test_every_photograph_keeps_a_caption_of_its_own_under_the_cap(sentences):
     own = {f"p{number}": captions for number, captions in enumerate(sentences)}
-    captions = captioned(**own, dev=["a bed"]).captions
+    captions = limit_sentence_uses(own, 2)
     for name, before in own.items():
-        assert captions[f"a/{name}"]
-        assert set(captions[f"a/{name}"]) <= set(before)
+        assert captions[name]
+        assert set(captions[name]) <= set(before)
 
 
 def test_photographs_of_any_order_come_from_their_own_source(data):

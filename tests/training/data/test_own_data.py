@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from training.configs.schema import DataConfig
+from training.data.caption_dataset import CaptionDataset
 from training.data.checking import check_data, unusable_pictures
 from training.data.datasets import open_dataset, provenance
 from training.data.feature_extraction import find_photographs
-from training.data.own_data import OwnDataset
 from training.errors import DataError
 
 CAPTIONS = {f"{place}.png": [f"a picture, number {place}", f"ein Bild {place}"] for place in range(10)}
@@ -199,7 +199,7 @@ def test_a_picture_is_in_one_split_and_is_decoded_once(pictures, tmp_path, monke
         left_out, sentence = unusable_pictures(config, tmp_path, tmp_path / "cache")
         assert left_out == {"4.png"}
         assert "1 training pictures that are in dev or test as well, for example 4.png = 3.png" in sentence
-        monkeypatch.setattr(OwnDataset, "read_image", None)  # all are known
+        monkeypatch.setattr(CaptionDataset, "read_image", None)  # all are known
     monkeypatch.undo()
     assert "4.png = 3.png" in {issue.where for issue in check_data(config, tmp_path)[1]}
 

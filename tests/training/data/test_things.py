@@ -59,14 +59,14 @@ def test_what_a_caption_of_the_image_names_is_there_too():
 
 @pytest.mark.needs_data
 def test_captions_by_looking_are_true_of_their_photographs_and_false_of_others(data_dir):
-    dataset = LookedAt(data_dir)
-    photographs = [dataset.photographs[image] for image in dataset.split("dev")]
-    things = Things.of_lists(photograph.things for photograph in dataset.photographs.values())
+    dataset = LookedAt().open(data_dir)
+    photographs = dataset.split("dev")
+    things = Things.of_lists(dataset.things.values())
     own = other = 0
     for photograph, next_one in pairwise(photographs):
-        first, second, third = photograph.captions
-        shown = things.shown(photograph.things, (first, third))
+        first, second, third = dataset.captions[photograph]
+        shown = things.shown(dataset.things[photograph], (first, third))
         own += bool(things.absent(second, shown))
-        other += bool(things.absent(next_one.captions[1], shown))
+        other += bool(things.absent(dataset.captions[next_one][1], shown))
     assert own < 0.06 * len(photographs)
     assert other > 0.7 * len(photographs)

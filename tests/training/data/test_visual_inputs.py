@@ -17,10 +17,11 @@ from tests.training.region_files import regions, write_hdf5
 from tests.training.small_coco import make_coco
 from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfig
 from training.data import visual_inputs
-from training.data.coco_dataset import CocoDataset, CocoOptions
+from training.data.caption_dataset import CaptionDataset
+from training.data.coco_dataset import Coco
 from training.data.feature_store import FeatureStore, StoreWriter
 from training.data.flickr8k import Flickr8k
-from training.data.photographs import PhotographArchive
+from training.data.photographs import PhotographArchive, PhotographFiles
 from training.data.regions import Regions
 from training.data.visual_inputs import (
     BackboneInputs,
@@ -42,7 +43,7 @@ ALL = np.arange(4)
 
 def open_in(root, cache, image_size=96):
     """Open four training and two dev photographs with a cache folder, as a process does."""
-    dataset = Flickr8k(root / "flickr8k")
+    dataset = Flickr8k().open(root)
     splits = {"train": dataset.split("train")[:4], "dev": dataset.split("dev")[:2]}
     torch.manual_seed(0)
     backbone = MobileNetV2()
@@ -101,7 +102,7 @@ def test_kept_tokens_are_the_computed_ones_rounded_to_float16(open_photographs, 
     assert (count, count_again) == (4, 0)
     assert torch.equal(first, again)
     backbone = photographs.backbone
-    dataset = Flickr8k(data / "flickr8k")
+    dataset = Flickr8k().open(data)
     frames = dataset.read_images(dataset.split("train")[:4], Preprocessing(96, 96))
     with torch.no_grad():
         fresh = backbone(torch.from_numpy(frames))
@@ -184,7 +185,7 @@ def test_a_photograph_that_is_replaced_is_computed_again_and_the_others_are_not(
     backbone.set_image_size(96, 96)
 
     def count():
-        dataset = CocoDataset({name: ["a"] for name in paths}, paths, {})
+        dataset = CaptionDataset({name: ["a"] for name in paths}, {}, PhotographFiles(paths))
         inputs = BackboneInputs(dataset, {"train": [*paths], "dev": ["a"]}, backbone, {}, tmp_path / "cache")
         inputs.begin_phase(replace(WHOLE, flip=False), "fp32")
         computed = epoch_tokens(inputs, 0, np.arange(6))[1]
@@ -317,7 +318,7 @@ def test_pooled_features_are_the_mean_of_an_images_regions(store):
 def test_a_file_without_the_boxes_that_the_family_needs_is_refused_before_training(tmp_path, monkeypatch):
     monkeypatch.setitem(FAMILIES, "needs_boxes", NeedsBoxes)
     data = make_coco(tmp_path)
-    dataset = CocoOptions(karpathy="coco/dataset_coco.json").open(data)
+    dataset = Coco(karpathy="coco/dataset_coco.json").open(data)
     splits = {split: dataset.split(split) for split in ("train", "dev")}
     images = [image for split in splits.values() for image in split]
     (tmp_path / "boxless").mkdir()

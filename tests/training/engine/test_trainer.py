@@ -37,7 +37,7 @@ SCST = {**XE, "name": "self_critical", "objective": "self_critical", "beam_size"
 def test_a_frozen_phase_after_fine_tuning_trains_on_features_of_the_fine_tuned_backbone(data, tmp_path):
     trainer = trained(tmp_path, data, XE, END_TO_END, SCST, cache=tmp_path / "features")
     assert len([*(tmp_path / "features").iterdir()]) == 2  # of the released and of the fine-tuned backbone
-    dataset, inputs = Flickr8k(data / "flickr8k"), trainer.task.inputs
+    dataset, inputs = Flickr8k().open(data), trainer.task.inputs
     batch = inputs.dev_batch(np.arange(4))
     assert batch.frames is None
     frames = dataset.read_images(dataset.split("dev"), Preprocessing(96, 96))

@@ -22,7 +22,7 @@ def test_absent_things_count_by_caption_and_by_name():
 
 
 def test_looked_at_is_judged_by_its_lists_and_by_kinds_of_places(tmp_path):
-    references = References.of_dataset("looked_at", LookedAt(make_looked_at(tmp_path)), "dev")
+    references = References.of_dataset("looked_at", LookedAt().open(make_looked_at(tmp_path)), "dev")
     said = {"looked_at/c.jpg": "a couch and a lamp", "looked_at/d.jpg": "a bed with a laptop"}
     comparison = Comparison.of(references, {"model": ModelCaptions("file", said)}, rule="words")
     scores = comparison.evaluation.models["model"].metrics
