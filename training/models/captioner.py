@@ -255,8 +255,7 @@ class Captioner(nn.Module):
     def decode_tree(self, tree: PrefixTree, encoded: Encoded) -> Tensor:
         """Compute the logits of the word after each prefix: (B, Q, V).
 
-        The default decodes the padded captions. A family in which words see earlier words by attention alone should
-        decode each node once.
+        The default decodes the padded captions; :class:`ParallelCaptioner` decodes each node once.
         """
         logits = self.decode_captions(tree.captions, encoded)
         return logits.flatten(1, 2).gather(1, tree.occurrence[..., None].expand(-1, -1, logits.shape[-1]))
@@ -354,3 +353,53 @@ def reorder_rows(state: State, parents: Tensor) -> State:
         return values.flatten(0, 1).index_select(0, rows).unflatten(0, (batch, group))
 
     return map_state(state, reorder)
+
+
+class ParallelCaptioner(Captioner):
+    """Base class of the families in which words see earlier words by attention alone: all words of all captions of an
+    image are decoded at once, and the state has :class:`Slots` alone.
+    """
+
+    def decode_words(
+        self, words: Tensor, positions: Tensor, visible: Tensor, state: State, encoded: Encoded, *, attention: bool
+    ) -> tuple[Tensor, Tensor | None, State]:
+        """Decode Q words of each image.
+
+        Args:
+            words: (B, Q) int64.
+            positions: (Q,) or (B, Q) int64, how many words of its sequence precede each.
+            visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
+            attention: False: the attention weights are not needed.
+
+        Returns:
+            The logits (B, Q, V); the attention (B, Q, N), or None; the state with S + Q slots.
+        """
+        raise NotImplementedError
+
+    def decode(
+        self,
+        words: Tensor,
+        position: Tensor | int,
+        past: Tensor,
+        state: State,
+        encoded: Encoded,
+        *,
+        attention: bool = True,
+    ) -> Step:
+        _, group, length = words.shape
+        positions = position + torch.arange(length, device=words.device)
+        logits, weights, state = self.decode_words(
+            join_sequences(words),
+            positions if length == 1 else positions.repeat(group),
+            visible_slots(past, length),
+            state,
+            encoded,
+            attention=attention,
+        )
+        return Step(
+            split_sequences(logits, length), None if weights is None else split_sequences(weights, length), state
+        )
+
+    def decode_tree(self, tree: PrefixTree, encoded: Encoded) -> Tensor:
+        state = self.initial_state(encoded, 1)
+        return self.decode_words(tree.words, tree.positions, tree.visible, state, encoded, attention=False)[0]

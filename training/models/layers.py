@@ -33,13 +33,6 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     return table.float()
 
 
-def rows_from(table: Tensor, position: Tensor | int, count: int) -> Tensor:
-    """Look up ``count`` rows of a position table (length, d), from ``position``, () int64 or int: (count, d)."""
-    if isinstance(position, int):
-        return table[position : position + count]
-    return functional.embedding(position + torch.arange(count, device=table.device), table)
-
-
 def mean_of_real(x: Tensor, mask: Tensor | None) -> Tensor:
     """Compute the mean of the real tokens of each image, (B, 1, D), from ``x`` (B, N, D) and ``mask`` (B, N) bool."""
     if mask is None:

@@ -20,11 +20,12 @@ from training.models.captioner import (
     PADDING_ID,
     BufferPolicy,
     HookContext,
+    State,
     join_sequences,
     split_sequences,
     visible_slots,
 )
-from training.models.layers import DecoderLayer, rows_from
+from training.models.layers import DecoderLayer
 from training.models.transformer import EncodedImage, Transformer
 
 _DISTANCES_AT_A_TIME = 1 << 25
@@ -288,27 +289,15 @@ class PmaNet(Transformer):
         attentions = (layer.self_attention for layer in self.decoder_layers())
         return [attention for attention in attentions if isinstance(attention, PrototypeAttention)]
 
-    def _decode_words(
-        self,
-        words: Tensor,
-        positions: Tensor,
-        visible: Tensor,
-        state: list[WordCache],
-        encoded: EncodedImage,
-        *,
-        attention: bool,
-    ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
-        logits, weights, caches = super()._decode_words(words, positions, visible, state, encoded, attention=attention)
-        self._remember(caches, words != PADDING_ID)
+    def decode_words(
+        self, words: Tensor, positions: Tensor, visible: Tensor, state: State, encoded: EncodedImage, *, attention: bool
+    ) -> tuple[Tensor, Tensor | None, State]:
+        logits, weights, caches = super().decode_words(words, positions, visible, state, encoded, attention=attention)
+        if self.training and torch.is_grad_enabled() and not torch.compiler.is_exporting():
+            real, count = words != PADDING_ID, words.shape[1]
+            for memory, cache in zip(self.memories(), caches, strict=True):
+                memory.remember(cache.keys.values[:, :, -count:], cache.values.values[:, :, -count:], real)
         return logits, weights, caches
-
-    def _remember(self, caches: list[WordCache], real: Tensor) -> None:
-        """Put the last words of the caches, (B, Q) of them, into the banks; in training alone."""
-        if not self.training or not torch.is_grad_enabled() or torch.compiler.is_exporting():
-            return
-        count = real.shape[1]
-        for attention, cache in zip(self.memories(), caches, strict=True):
-            attention.remember(cache.keys.values[:, :, -count:], cache.values.values[:, :, -count:], real)
 
     def on_step(self, context: HookContext) -> None:
         """Compute the prototypes anew, twice an epoch at even intervals, from the steps in the banks of the first
@@ -333,9 +322,10 @@ class PmaNet(Transformer):
         batch, group, length = words.shape
         nothing = torch.zeros(batch, group, 0, dtype=torch.bool, device=words.device)
         visible = visible_slots(nothing, length)[:, None]
-        x = self.embed_words(join_sequences(words), rows_from(self.positions[1:], 0, length).repeat(group, 1))
+        x = self.embed_words(join_sequences(words), self.positions[1 : 1 + length].repeat(group, 1))
         shares = []
-        layers = zip(self.decoder_layers(), self.memories(), self._empty_caches(encoded), encoded.caches, strict=True)
+        caches = self.initial_state(encoded, 1)
+        layers = zip(self.decoder_layers(), self.memories(), caches, encoded.caches, strict=True)
         for layer, attention, cache, image in layers:
             shares.append(attention.memory_share(x, visible))
             x, _, _ = layer(x, cache, visible, image, encoded.mask, weights=False)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from training.configs.checks import check_not_negative
 from training.models.attention import TransformerConfig, WordCache
-from training.models.captioner import PADDING_ID, Slots, State, Step, Visual, join_sequences, visible_slots
+from training.models.captioner import PADDING_ID, Slots, State, Visual
 from training.models.layers import EncoderLayer
 from training.models.transformer import EncodedImage, Transformer
 
@@ -100,28 +100,21 @@ class Smart(Transformer):
         return super().encode(visual._replace(mask=None) if self.config.attend_padding else visual)
 
     def initial_state(self, encoded: EncodedImage, sequences: int) -> State:
-        caches = self._empty_caches(encoded)
+        caches = super().initial_state(encoded, sequences)
         if not self.config.mask_padding_words:
             return caches
         like = caches[0].keys.values
         return PaddingState(caches, Slots(torch.zeros(like.shape[0], 0, dtype=torch.bool, device=like.device)))
 
-    def decode(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: State,
-        encoded: EncodedImage,
-        *,
-        attention: bool = True,
-    ) -> Step:
+    def decode_words(
+        self, words: Tensor, positions: Tensor, visible: Tensor, state: State, encoded: EncodedImage, *, attention: bool
+    ) -> tuple[Tensor, Tensor | None, State]:
         if not self.config.mask_padding_words:
-            return super().decode(words, position, past, state, encoded, attention=attention)
-        assert isinstance(state, PaddingState)
+            return super().decode_words(words, positions, visible, state, encoded, attention=attention)
         is_padding = words == PADDING_ID
-        padding = state.padding.append(join_sequences(is_padding), axis=1)
-        visible = visible_slots(past, words.shape[2]) & ~padding.values[:, None]
-        step = self._decode_step(words, position, visible, state.caches, encoded, attention)
-        logits = step.logits.masked_fill(is_padding[..., None], 0.0)
-        return Step(logits, step.attention, PaddingState(step.state, padding))
+        padding = state.padding.append(is_padding, axis=1)
+        visible = visible & ~padding.values[:, None]
+        logits, weights, caches = super().decode_words(
+            words, positions, visible, state.caches, encoded, attention=attention
+        )
+        return logits.masked_fill(is_padding[..., None], 0.0), weights, PaddingState(caches, padding)

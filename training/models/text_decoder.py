@@ -21,17 +21,7 @@ from torch.nn import functional
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
 from training.models.attention import MASKED_SCORE, HeadProjections, KeysValues, WordCache, converted_for_products
-from training.models.captioner import (
-    Captioner,
-    CaptionerConfig,
-    PrefixTree,
-    Slots,
-    Step,
-    Visual,
-    join_sequences,
-    split_sequences,
-    visible_slots,
-)
+from training.models.captioner import CaptionerConfig, ParallelCaptioner, Slots, Visual
 from training.models.layers import Dropout
 
 
@@ -283,7 +273,7 @@ class TextLayer(nn.Module):
         return x if self.norm_first else norm(x)
 
 
-class TextDecoder(Captioner):
+class TextDecoder(ParallelCaptioner):
     """A decoder of described layers; its state is one :class:`WordCache` per layer."""
 
     Config = TextDecoderConfig
@@ -391,36 +381,6 @@ class TextDecoder(Captioner):
         heads = self.config.key_value_heads or self.config.heads
         return [WordCache.empty(keys, heads) for _ in self.layers]
 
-    def decode(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: list[WordCache],
-        encoded: DecoderContext,
-        *,
-        attention: bool = True,
-    ) -> Step:
-        """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
-        _, group, length = words.shape
-        positions = torch.arange(length, device=words.device) + (position + self._first_position)
-        logits, weights, caches = self._decode_words(
-            join_sequences(words),
-            positions if length == 1 else positions.repeat(group),
-            visible_slots(past, length),
-            state,
-            encoded,
-            attention=attention,
-        )
-        shares = None if weights is None else split_sequences(weights, length)
-        return Step(split_sequences(logits, length), shares, caches)
-
-    def decode_tree(self, tree: PrefixTree, encoded: DecoderContext) -> Tensor:
-        positions = tree.positions + self._first_position
-        return self._decode_words(
-            tree.words, positions, tree.visible, self.initial_state(encoded, 1), encoded, attention=False
-        )[0]
-
     def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
         """Embed words (B, Q) at positions (..., Q), where these are learnt: (B, Q, d)."""
         x = functional.embedding(words, self.word_table)
@@ -433,7 +393,7 @@ class TextDecoder(Captioner):
         config = self.config
         return rotary(positions, config.d_model // config.heads, config.rotary_base) if config.rotary_base else None
 
-    def _decode_words(
+    def decode_words(
         self,
         words: Tensor,
         positions: Tensor,
@@ -443,19 +403,12 @@ class TextDecoder(Captioner):
         *,
         attention: bool,
     ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
-        """Decode Q words of each image.
-
-        Args:
-            words: (B, Q) int64; the prompt's last word takes the place of the begin token, which a caption follows.
-            positions: (..., Q) int64, of the words.
-            visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
-            state: S slots.
-
-        Returns:
-            The logits (B, Q, V); the attention on the tokens (B, Q, N), or None; the state with S + Q slots.
+        """Decode words; the prompt's last word takes the place of the begin token, which a caption follows. The
+        attention is that of the last layer, averaged over heads.
         """
         if self.prompt != [Vocabulary.begin_id]:
-            words = torch.where(positions == self._first_position, self.prompt[-1], words)
+            words = torch.where(positions == 0, self.prompt[-1], words)
+        positions = positions + self._first_position
         x, visible, rotation = self._embed(words, positions), visible[:, None], self._rotation(positions)
         caches = []
         for index, layer in enumerate(self.layers):

@@ -12,19 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.models.attention import KeysValues, TransformerConfig, WordCache, converted_for_products, draw_matrices
-from training.models.captioner import (
-    PADDING_ID,
-    BufferPolicy,
-    Captioner,
-    PrefixTree,
-    State,
-    Step,
-    Visual,
-    join_sequences,
-    split_sequences,
-    visible_slots,
-)
-from training.models.layers import DecoderLayer, Dropout, EncoderLayer, rows_from, sinusoidal_positions
+from training.models.captioner import PADDING_ID, BufferPolicy, ParallelCaptioner, State, Visual
+from training.models.layers import DecoderLayer, Dropout, EncoderLayer, sinusoidal_positions
 
 
 class EncodedImage(NamedTuple):
@@ -36,7 +25,7 @@ class EncodedImage(NamedTuple):
     """(B, 1, 1, N) bool, True where a token is real; None when all are."""
 
 
-class Transformer(Captioner):
+class Transformer(ParallelCaptioner):
     """The plain Transformer captioner. Its state is one :class:`WordCache` per decoder layer."""
 
     Config = TransformerConfig
@@ -97,51 +86,7 @@ class Transformer(Captioner):
         )
 
     def initial_state(self, encoded: EncodedImage, sequences: int) -> State:
-        return self._empty_caches(encoded)
-
-    def _empty_caches(self, encoded: EncodedImage) -> list[WordCache]:
         return [WordCache.empty(encoded.caches[0].keys, self.config.heads) for _ in self.decoder]
-
-    def decode(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
-        state: State,
-        encoded: EncodedImage,
-        *,
-        attention: bool = True,
-    ) -> Step:
-        """Decode the next words; the attention of the step is that of the last layer, averaged over heads."""
-        return self._decode_step(words, position, visible_slots(past, words.shape[2]), state, encoded, attention)
-
-    def _decode_step(
-        self,
-        words: Tensor,
-        position: Tensor | int,
-        visible: Tensor,
-        caches: list[WordCache],
-        encoded: EncodedImage,
-        attention: bool,
-    ) -> Step:
-        """Decode as :meth:`decode` does; ``visible`` is (B, G * T, S + G * T) bool, of :func:`visible_slots`."""
-        _, group, length = words.shape
-        positions = rows_from(self.positions[1:], position, length)
-        logits, weights, caches = self._decode_words(
-            join_sequences(words),
-            positions if length == 1 else positions.repeat(group, 1),
-            visible,
-            caches,
-            encoded,
-            attention=attention,
-        )
-        averaged = None if weights is None else split_sequences(weights.mean(dim=1), length)
-        return Step(split_sequences(logits, length), averaged, caches)
-
-    def decode_tree(self, tree: PrefixTree, encoded: EncodedImage) -> Tensor:
-        positions = functional.embedding(tree.positions, self.positions[1:])
-        caches = self._empty_caches(encoded)
-        return self._decode_words(tree.words, positions, tree.visible, caches, encoded, attention=False)[0]
 
     def embed_words(self, words: Tensor, positions: Tensor) -> Tensor:
         """Compute the decoder's input (B, Q, d) from word ids (B, Q) and rows of the position table, (..., Q, d)."""
@@ -153,34 +98,16 @@ class Transformer(Captioner):
         logits: Tensor = self.word_projection(x)
         return logits
 
-    def _decode_words(
-        self,
-        words: Tensor,
-        positions: Tensor,
-        visible: Tensor,
-        state: list[WordCache],
-        encoded: EncodedImage,
-        *,
-        attention: bool,
-    ) -> tuple[Tensor, Tensor | None, list[WordCache]]:
-        """Decode Q words of each image.
-
-        Args:
-            words: (B, Q) int64.
-            positions: (..., Q, d), their rows of the position table.
-            visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
-            state: S slots.
-
-        Returns:
-            The logits (B, Q, V); the attention weights of the last layer, (B, H, Q, N), or None; the state with S + Q
-            slots.
-        """
-        x, visible = self.embed_words(words, positions), visible[:, None]
-        caches, weights = [], None
+    def decode_words(
+        self, words: Tensor, positions: Tensor, visible: Tensor, state: State, encoded: EncodedImage, *, attention: bool
+    ) -> tuple[Tensor, Tensor | None, State]:
+        """Decode words; the attention is that of the last layer, averaged over heads."""
+        x = self.embed_words(words, functional.embedding(positions, self.positions[1:]))
+        visible, caches, weights = visible[:, None], [], None
         last = len(self.decoder) - 1
         for index, layer in enumerate(self.decoder_layers()):
             x, weights, cache = layer(
                 x, state[index], visible, encoded.caches[index], encoded.mask, weights=attention and index == last
             )
             caches.append(cache)
-        return self.project_words(x), weights, caches
+        return self.project_words(x), None if weights is None else weights.mean(dim=1), caches

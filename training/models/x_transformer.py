@@ -15,19 +15,8 @@ from torch.nn import functional
 
 from training.configs.checks import check_at_least_1, check_shares
 from training.models.attention import KeysValues, WordCache
-from training.models.captioner import (
-    PADDING_ID,
-    BufferPolicy,
-    Captioner,
-    PrefixTree,
-    Slots,
-    Step,
-    Visual,
-    join_sequences,
-    split_sequences,
-    visible_slots,
-)
-from training.models.layers import AddNorm, Dropout, FeedForward, mean_of_real, rows_from, sinusoidal_positions
+from training.models.captioner import PADDING_ID, BufferPolicy, ParallelCaptioner, Slots, Visual
+from training.models.layers import AddNorm, Dropout, FeedForward, mean_of_real, sinusoidal_positions
 from training.models.x_linear import EncodedRegions, RegionUpdate, XLinearAttention, XLinearConfig
 
 
@@ -147,7 +136,7 @@ class GlobalFactor(nn.Module):
         return factor
 
 
-class XTransformer(Captioner):
+class XTransformer(ParallelCaptioner):
     """The X-Transformer captioner. The attention of a word is that of the last layer, averaged over heads."""
 
     Config = XTransformerConfig
@@ -210,45 +199,18 @@ class XTransformer(Captioner):
         keys = encoded.caches[0].keys
         return XTransformerState(words, [WordCache.empty(keys, self.config.heads) for _ in self.decoder])
 
-    def decode(
+    def decode_words(
         self,
         words: Tensor,
-        position: Tensor | int,
-        past: Tensor,
+        positions: Tensor,
+        visible: Tensor,
         state: XTransformerState,
         encoded: EncodedRegions,
         *,
-        attention: bool = True,
-    ) -> Step:
-        _, group, length = words.shape
-        positions = rows_from(self.positions, position, length)
-        x = self._embed(join_sequences(words), positions if length == 1 else positions.repeat(group, 1))
-        logits, weights, state = self._decode_words(x, visible_slots(past, length), state, encoded)
-        return Step(split_sequences(logits, length), split_sequences(weights.mean(dim=1), length), state)
-
-    def decode_tree(self, tree: PrefixTree, encoded: EncodedRegions) -> Tensor:
-        x = self._embed(tree.words, functional.embedding(tree.positions, self.positions))
-        return self._decode_words(x, tree.visible, self.initial_state(encoded, 1), encoded)[0]
-
-    def _embed(self, words: Tensor, positions: Tensor) -> Tensor:
-        """Embed words (B, Q) at positions (Q, d) or (B, Q, d): (B, Q, d)."""
-        embedded = self.word_embedding(words) * math.sqrt(self.config.d_model) + positions
-        normed: Tensor = self.word_dropout(self.word_norm(embedded))
-        return normed
-
-    def _decode_words(
-        self, x: Tensor, visible: Tensor, state: XTransformerState, encoded: EncodedRegions
-    ) -> tuple[Tensor, Tensor, XTransformerState]:
-        """Decode Q embedded words of each image.
-
-        Args:
-            x: (B, Q, d).
-            visible: (B, Q, S + Q) bool, True where a word sees one of the S words of the state or of these words.
-            state: S slots.
-
-        Returns:
-            The logits (B, Q, V), the attention weights of the last layer (B, H, Q, N), the state with S + Q slots.
-        """
+        attention: bool,
+    ) -> tuple[Tensor, Tensor | None, XTransformerState]:
+        embedding = self.word_embedding(words) * math.sqrt(self.config.d_model)
+        x = self.word_dropout(self.word_norm(embedding + functional.embedding(positions, self.positions)))
         embedded = state.words.append(x.to(state.words.values.dtype), axis=1)
         seen = visible.to(x.dtype)
         mean = (seen / seen.sum(dim=-1, keepdim=True)) @ embedded.values.to(x.dtype)
@@ -260,4 +222,4 @@ class XTransformer(Captioner):
             caches.append(cache)
         joined = self.output_projection(torch.cat(queries, dim=-1))
         logits = self.word_projection(self.dropout(self.output_norm(functional.glu(joined))))
-        return logits, weights, XTransformerState(embedded, caches)
+        return logits, weights.mean(dim=1), XTransformerState(embedded, caches)
