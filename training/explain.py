@@ -17,7 +17,7 @@ from smart_caption_ros.files import replaced_atomically
 from training.command_line import DataFolderOption, run_command
 from training.data.photographs import read_photograph
 from training.data.regions import RegionFeatures
-from training.data.visual_inputs import read_batch, visual_of_features
+from training.data.stored_features import visual_of_stored
 from training.engine.attributions import TOLERANCE, attribute_words
 from training.engine.checkpoint_captions import DatasetCaptioner
 from training.errors import CheckpointError, DataError
@@ -166,7 +166,7 @@ def _stored_visual(features: RegionFeatures, path: Path, captioner: DatasetCapti
     names = [name for name in (path.name, path.stem, digits) if name and name in features]
     if not names:
         raise DataError(f"{path}: the captioner's stored features have no image {path.stem}")
-    return visual_of_features(read_batch(features, names[:1], captioner.trained.captioner))
+    return visual_of_stored(captioner.trained.captioner, features, names[:1])
 
 
 def main() -> int:

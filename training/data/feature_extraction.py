@@ -27,7 +27,8 @@ from training.data.feature_store import SHARD_IMAGES, StoreReport, StoreWriter
 from training.data.loading import load_ahead, loading_threads
 from training.data.photographs import read_photograph, visible_files
 from training.data.regions import Regions
-from training.data.visual_inputs import fingerprint, open_features
+from training.data.stored_features import open_features
+from training.data.visual_inputs import fingerprint
 from training.errors import DataError
 from training.vision.released_weights import open_backbone
 

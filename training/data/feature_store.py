@@ -31,12 +31,11 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
 from training.data.json_files import read_json
-from training.data.regions import Regions, checked_regions
+from training.data.regions import Regions, checked_regions, pad_regions
 from training.errors import DataError
 from training.models.captioner import Visual
 
@@ -146,26 +145,23 @@ class FeatureStore:
             DataError: an image is missing or malformed; names the file, the id and the reason.
         """
         entries = [self.entry(image) for image in images]
-        shards = [self.shards[entry.shard] for entry in entries]
-        # All images are requested of the disk before the first is waited for.
-        for shard, entry in zip(shards, entries, strict=True):
-            shard.tokens.will_need(entry.place.start, entry.place.stop)
-        rows = np.array([entry.rows for entry in entries])
-        most = int(rows.max())
-        tokens = np.zeros((len(images), most, self.width), np.float16)
-        boxes = np.zeros((len(images), most, 4), np.float32)
-        for place, (shard, entry) in enumerate(zip(shards, entries, strict=True)):
-            tokens[place, : entry.rows] = shard.tokens.array[entry.place]
-            boxes[place, : entry.rows] = shard.boxes.array[entry.place]
-        if not (_all_finite(tokens) and np.isfinite(boxes).all()):
+        for entry in entries:  # all images are requested of the disk before the first is waited for
+            self.shards[entry.shard].tokens.will_need(entry.place.start, entry.place.stop)
+        visual = pad_regions([self._regions(entry) for entry in entries])
+        boxes = visual.boxes_xyxy
+        if not (_all_finite(visual.tokens.numpy()) and (boxes is None or bool(boxes.isfinite().all()))):
             for image in images:
                 self.read(image)  # raises for the one that is malformed
-        sizes = np.array([(entry.width or 1, entry.height or 1) * 2 for entry in entries], np.float32)
-        return Visual(
-            tokens=torch.from_numpy(tokens),
-            mask=None if (rows == most).all() else torch.from_numpy(np.arange(most) < rows[:, None]),
-            boxes_xyxy=torch.from_numpy(boxes / sizes[:, None]) if all(entry.has_boxes for entry in entries) else None,
-        )
+        return visual
+
+    def _regions(self, entry: "_Entry") -> Regions:
+        """Return the regions of an image as they are stored, tokens float16."""
+        shard = self.shards[entry.shard]
+        size = (entry.width, entry.height) if entry.width else None
+        boxes = None
+        if entry.has_boxes:
+            boxes = shard.boxes.array[entry.place] / np.array((size or (1, 1)) * 2, np.float32)
+        return Regions(shard.tokens.array[entry.place], boxes, size)
 
     def entry(self, image: str) -> "_Entry":
         """Return the index entry of an image.

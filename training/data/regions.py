@@ -13,15 +13,17 @@ import base64
 import binascii
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from training.errors import DataError
+from training.models.captioner import Visual
 
 Size = tuple[int, int]
 """Width and height of an image, pixels."""
@@ -31,8 +33,8 @@ Size = tuple[int, int]
 class Regions:
     """Regions of an image, in file order."""
 
-    features: NDArray[np.float32]
-    """(n, width)."""
+    features: NDArray[np.floating]
+    """(n, width) float32; float16 as a feature store has them."""
     boxes_xyxy: NDArray[np.float32] | None = None
     """(n, 4), fractions of the image's width and height; None where the file has no boxes, or has them in pixels
     without the image's size."""
@@ -120,6 +122,26 @@ def _finite(where: str, name: str, values: np.ndarray) -> NDArray[np.float32]:
     if not np.isfinite(numbers).all():
         raise DataError(f"{where}: {name} contain NaN or infinity")
     return numbers
+
+
+def pad_regions(regions: Sequence[Regions]) -> Visual:
+    """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
+
+    The boxes are None where any of the images has none.
+    """
+    counts = np.array([len(image.features) for image in regions])
+    most = int(counts.max())
+    tokens = np.zeros((len(regions), most, regions[0].features.shape[1]), regions[0].features.dtype)
+    boxes = np.zeros((len(regions), most, 4), np.float32)
+    for row, image in enumerate(regions):
+        tokens[row, : counts[row]] = image.features
+        if image.boxes_xyxy is not None:
+            boxes[row, : counts[row]] = image.boxes_xyxy
+    return Visual(
+        tokens=torch.from_numpy(tokens),
+        mask=None if (counts == most).all() else torch.from_numpy(np.arange(most) < counts[:, None]),
+        boxes_xyxy=None if any(image.boxes_xyxy is None for image in regions) else torch.from_numpy(boxes),
+    )
 
 
 LONGEST_LINE = 1 << 26

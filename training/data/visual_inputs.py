@@ -22,16 +22,15 @@ from tqdm import tqdm
 from smart_caption_ros.captioning.vision import grid_boxes
 from smart_caption_ros.files import sha256_of_bytes
 from training.checkpoint import load_checkpoint
-from training.configs.schema import ExperimentConfig, FeaturesConfig, PhaseConfig
+from training.configs.schema import ExperimentConfig, PhaseConfig
 from training.data.caption_dataset import CaptionDataset
-from training.data.coco import read_image_sizes
 from training.data.datasets import merge_provenance, provenance_of_record
 from training.data.feature_store import FeatureStore, StoreWriter
-from training.data.regions import FORMATS, RegionFeatures, Regions
+from training.data.regions import RegionFeatures
+from training.data.stored_features import check_images, open_stored_features, read_batch, visual_of_features
 from training.data.views import EpochViews
 from training.errors import ConfigError, DataError
 from training.models import FAMILIES
-from training.models.attention import converted_for_products
 from training.models.captioner import Captioner, Visual
 from training.models.layers import mean_of_real
 from training.vision.backbone import Backbone, CachesEarlyLayers
@@ -347,115 +346,6 @@ def boxes_of_tokens(backbone: Backbone) -> NDArray[np.float32]:
     return grid_boxes(spec.rows, spec.columns, spec.before)
 
 
-class SeveralFiles:
-    """Features of several files with different images, such as the published TSV files; a :class:`RegionFeatures`."""
-
-    def __init__(self, files: Sequence[RegionFeatures], width: int) -> None:
-        self.files, self.width = files, width
-
-    def __contains__(self, image: str) -> bool:
-        return any(image in file for file in self.files)
-
-    def images(self) -> list[str]:
-        return [image for file in self.files for image in file.images()]
-
-    def read(self, image: str) -> Regions:
-        for file in self.files[:-1]:
-            if image in file:
-                return file.read(image)
-        return self.files[-1].read(image)
-
-
-def open_features(
-    kind: str, paths: Sequence[Path], width: int, max_regions: int, image_sizes: Sequence[Path] = ()
-) -> RegionFeatures:
-    """Open stored features.
-
-    Args:
-        kind: ``store``, which has its width and is read whole, or one of :data:`training.data.regions.FORMATS`.
-        paths: one file or folder, or several that hold different images.
-        max_regions: how many regions of an image are read, in file order.
-        image_sizes: annotation files with the sizes of images, for formats that may lack them.
-
-    Raises:
-        DataError: a file is missing or of another format.
-    """
-    if kind == "store":
-        return FeatureStore(paths[0])
-    sizes = read_image_sizes(image_sizes)
-    files = [FORMATS[kind](path, width, max_regions, sizes) for path in paths]
-    return files[0] if len(files) == 1 else SeveralFiles(files, width)
-
-
-def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
-    """Check that all images have features.
-
-    Raises:
-        DataError: an image has no features; begins with ``where``, says how many lack them and names one.
-    """
-    if missing := [image for image in images if image not in features]:
-        hint = "; its image ids are of another kind" if len(missing) == len(images) else ""
-        raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}{hint}")
-
-
-def read_batch(features: RegionFeatures, images: Sequence[str], family: type[Captioner] | Captioner) -> Visual:
-    """Read B images as one batch, padded with zeros to the regions of the image with most.
-    ``family``: of the captioner, or the captioner itself; says whether boxes are needed.
-
-    Raises:
-        DataError: an image is missing, malformed or lacks what the family needs, or the features are of another width
-            than a given captioner's visual tokens.
-    """
-    if isinstance(family, Captioner) and features.width != family.config.token_width:
-        raise DataError(
-            f"the stored features are {features.width} wide, but the visual tokens of this {type(family).__name__} are "
-            f"{family.config.token_width} wide; give the features that it was trained on"
-        )
-    if isinstance(features, FeatureStore):
-        for image in images:
-            check_needs(family, image, features.entry(image).has_boxes)
-        return features.read_batch(images)
-    regions = [features.read(image) for image in images]
-    for image, own in zip(images, regions, strict=True):
-        check_needs(family, image, own.boxes_xyxy is not None)
-    return pad_regions(regions)
-
-
-def check_needs(family: type[Captioner] | Captioner, image: str, has_boxes: bool) -> None:
-    """Check that an image has what a family needs.
-
-    Raises:
-        DataError: it lacks the boxes; says what to do.
-    """
-    if family.needs_boxes and not has_boxes:
-        name = family.__name__ if isinstance(family, type) else type(family).__name__
-        raise DataError(
-            f"features of image {image} have no boxes, or boxes in pixels without image_w and image_h, and "
-            f"{name} needs boxes; add them to the file or give image_sizes (docs/data.md), or train another family"
-        )
-
-
-def pad_regions(regions: Sequence[Regions]) -> Visual:
-    """Make a batch of the regions of B images, padded with zeros to the N regions of the image with most.
-
-    The boxes are None where any of the images has none.
-    """
-    counts = [len(image.features) for image in regions]
-    shape = (len(regions), max(counts))
-    tokens = np.zeros((*shape, regions[0].features.shape[1]), np.float32)
-    boxes = np.zeros((*shape, 4), np.float32)
-    for row, image in enumerate(regions):
-        tokens[row, : counts[row]] = image.features
-        if image.boxes_xyxy is not None:
-            boxes[row, : counts[row]] = image.boxes_xyxy
-    mask = np.arange(max(counts)) < np.array(counts)[:, None]
-    return Visual(
-        tokens=torch.from_numpy(tokens),
-        mask=None if mask.all() else torch.from_numpy(mask),
-        boxes_xyxy=None if any(image.boxes_xyxy is None for image in regions) else torch.from_numpy(boxes),
-    )
-
-
 class StoredInputs(VisualInputs):
     """Features of a network that is not part of the model."""
 
@@ -473,17 +363,17 @@ class StoredInputs(VisualInputs):
         """
         self.token_width = features.width
         self.facts = {"features": facts}
-        self._features, self._splits, self._family = features, splits, family
+        self._features, self._splits = features, splits
+        self._boxes_for = family.__name__ if family.needs_boxes else ""
         for split, images in splits.items():
             check_images(features, images, f"features: {split}")
             # Fails before training instead of hours later; the index of a store says more than its first image.
-            if isinstance(features, FeatureStore):
-                for image in images:
-                    check_needs(family, image, features.entry(image).has_boxes)
-            read_batch(features, images[:1], family)
+            known = features.entries if isinstance(features, FeatureStore) else {}
+            lacking = [image for image in images if image in known and not known[image].has_boxes]
+            read_batch(features, [*lacking, *images][:1], self._boxes_for)
 
     def _read(self, split: str, images: np.ndarray) -> Visual:
-        return read_batch(self._features, [self._splits[split][image] for image in images], self._family)
+        return read_batch(self._features, [self._splits[split][image] for image in images], self._boxes_for)
 
     def training_batch(self, images: np.ndarray) -> Visual:
         return self._read("train", images)
@@ -503,32 +393,6 @@ class StoredInputs(VisualInputs):
 
     def visual(self, batch: Visual) -> Visual:
         return visual_of_features(batch)
-
-
-def visual_of_features(batch: Visual) -> Visual:
-    """Make the captioner's input of a batch, whose tokens, float16 in a store, become those of the computation.
-
-    That is autocast's type, if it is on, because every product would convert them.
-    """
-    return Visual(converted_for_products(batch.tokens.float()), batch.mask, batch.boxes_xyxy)
-
-
-def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:
-    """Open the features of an experiment.
-
-    Returns:
-        The features, and their origin as JSON values.
-
-    Raises:
-        DataError: they are missing or malformed.
-    """
-    sizes = [data / path for path in config.image_sizes]
-    features = open_features(config.kind, config.paths(data), config.width, config.max_regions, sizes)
-    facts: dict[str, Any] = {"kind": config.kind}
-    if isinstance(features, FeatureStore):
-        facts["source"] = features.source
-        _check_regions(features, config)
-    return features, facts
 
 
 def open_visual_inputs(
@@ -589,15 +453,3 @@ def backbone_provenance(name: str, folder: Path) -> list[dict[str, Any]]:
         return released_provenance(path)
     record = load_checkpoint(path)[1]["record"]
     return merge_provenance(provenance_of_record(record), record["backbone_trained_on"])
-
-
-def _check_regions(store: FeatureStore, config: FeaturesConfig) -> None:
-    """Check that a store of published features has the regions that the experiment asks for."""
-    kept = store.source.get("max_regions", config.max_regions)
-    if kept != config.max_regions:
-        regions = f"the first {kept} regions" if kept else "all regions"
-        raise DataError(
-            f"{store.folder} has {regions} of an image, and max_regions of the experiment's features is "
-            f"{config.max_regions or 'not given'}; give max_regions: {kept} if that is meant, or convert with "
-            "--max-regions"
-        )

@@ -12,13 +12,8 @@ from tqdm import tqdm
 from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig
 from training.data.regions import RegionFeatures
-from training.data.visual_inputs import (
-    check_images,
-    open_stored_features,
-    read_batch,
-    visual_of_features,
-    visual_of_images,
-)
+from training.data.stored_features import check_images, open_stored_features, visual_of_stored
+from training.data.visual_inputs import visual_of_images
 from training.decoding.constrained_search import constrained_beam_search
 from training.decoding.constraints import Constraints, constraints_of_file, constraints_of_objects
 from training.engine.joining import join_captioners
@@ -143,7 +138,7 @@ class DatasetCaptioner:
         for start in tqdm(range(0, len(images), self._batch), desc=self.experiment.name, unit="batch"):
             names = images[start : start + self._batch]
             if self.trained.backbone is None:
-                visual = visual_of_features(read_batch(features, names, self.trained.captioner))
+                visual = visual_of_stored(self.trained.captioner, features, names)
                 yield names, tree_map_only(torch.Tensor, lambda part: part.to(self._device), visual)
             else:
                 assert read_image is not None

@@ -7,7 +7,7 @@ from tests.training.region_files import SIZE, WIDTH, regions, write_hdf5, write_
 from training.configs.schema import FeaturesConfig
 from training.data.feature_extraction import convert_features, pool_regions
 from training.data.feature_store import FeatureStore
-from training.data.visual_inputs import open_features, open_stored_features
+from training.data.stored_features import open_features, open_stored_features
 from training.errors import DataError
 
 MAX_REGIONS = 50

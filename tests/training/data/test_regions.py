@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.training.region_files import SIZE, WIDTH, fractions, regions, write_hdf5, write_npz, write_tsv
-from training.data.visual_inputs import check_images, open_features
+from training.data.stored_features import check_images, open_features
 from training.errors import DataError
 
 MAX_REGIONS = 50

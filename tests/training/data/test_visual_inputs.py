@@ -22,14 +22,9 @@ from training.data.coco_dataset import Coco
 from training.data.feature_store import FeatureStore, StoreWriter
 from training.data.flickr8k import Flickr8k
 from training.data.photographs import PhotographArchive, PhotographFiles
-from training.data.regions import Regions
-from training.data.visual_inputs import (
-    BackboneInputs,
-    StoredInputs,
-    open_visual_inputs,
-    pad_regions,
-    read_batch,
-)
+from training.data.regions import Regions, pad_regions
+from training.data.stored_features import read_batch, visual_of_stored
+from training.data.visual_inputs import BackboneInputs, StoredInputs, open_visual_inputs
 from training.errors import DataError
 from training.models import FAMILIES
 from training.models.captioner import Captioner
@@ -272,7 +267,7 @@ def store(tmp_path_factory):
 @given(st.lists(st.sampled_from(range(len(IMAGES))), min_size=1, max_size=12))
 def test_batches_of_a_store_are_its_images_one_by_one(store, images):
     names = [f"{image}" for image in images]
-    batch = read_batch(store, names, Captioner)
+    batch = read_batch(store, names)
     expected = pad_regions([store.read(name) for name in names])
     assert batch.tokens.dtype == torch.float16
     for found, wanted in zip(batch, expected, strict=True):
@@ -285,7 +280,7 @@ def test_batches_of_a_store_are_its_images_one_by_one(store, images):
 def test_features_of_another_width_than_the_captioners_are_refused_with_both_widths(store):
     message = r"stored features are 24 wide, but the visual tokens of this Smart are 40 wide"
     with pytest.raises(DataError, match=message):
-        read_batch(store, ["0"], tiny_smart(token_width=40))
+        visual_of_stored(tiny_smart(token_width=40), store, ["0"])
 
 
 SPLITS = {"train": ["0", "7", "13"], "dev": ["3", "14"]}
