@@ -306,14 +306,12 @@ def _caption_with_checkpoint(
     facts["end_penalty"] = trained.search.end_penalty
     if trained.backbone is not None:
         facts["image_size"] = trained.backbone.spec.preprocessing.width
-    captions = captioner.caption(images, references.read_image, data_folder())
+    captions, _ = captioner.caption(images, references.read_image, data_folder())
     free = ModelCaptions(source, captions, facts={**facts, "repeat_penalty": trained.search.repeat_penalty})
     models = [(captioner.experiment.name, free)]
     if constraints:
         sets = captioner.constraints(constraints, images, references.read_image)
-        captions, satisfied = captioner.caption_constrained(
-            images, references.read_image, data_folder(), sets, minimum_constraints
-        )
+        captions, satisfied = captioner.caption(images, references.read_image, data_folder(), sets, minimum_constraints)
         facts["constraints"] = {
             "source": str(constraints), "minimum": minimum_constraints, "satisfied": satisfied,
             "given": sum(map(len, sets.values())),

@@ -527,18 +527,10 @@ class _Search:
             return values.index_select(0, images)
 
         selected = copy.copy(self)
-        selected._encoded = tree_map_only(Tensor, select, self._encoded)
         selected._state = map_state(self._state, select, select)
-        for name in ("_words", "_scores", "ended", "_own", "_past"):
-            setattr(selected, name, select(getattr(self, name)))
-        selected._bias = None if self._bias is None else select(self._bias)
-        selected._finished = None if self._finished is None else Finished(*map(select, self._finished))
-        selected._said = None if self._said is None else select(self._said)
-        selected._groups = None if self._groups is None else select(self._groups)
-        selected._history = [
-            (select(words), select(chosen), None if weights is None else select(weights))
-            for words, chosen, weights in self._history
-        ]
+        names = "_encoded _words _scores ended _own _past _bias _finished _said _groups _history"
+        for name in names.split():
+            setattr(selected, name, tree_map_only(Tensor, select, getattr(self, name)))
         return selected
 
     def hypotheses(self) -> Hypotheses:

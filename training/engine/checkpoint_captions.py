@@ -72,13 +72,35 @@ class DatasetCaptioner:
         return open_stored_features(self.experiment.features, data)[0]
 
     @torch.inference_mode()
-    def caption(self, images: Sequence[str], read_image: ImageReader | None, data: Path) -> dict[str, str]:
-        """Caption images; return the sentence of each."""
+    def caption(
+        self,
+        images: Sequence[str],
+        read_image: ImageReader | None,
+        data: Path,
+        constraints: Constraints | None = None,
+        minimum: int = 2,
+    ) -> tuple[dict[str, str], int]:
+        """Caption images.
+
+        Args:
+            constraints: for each image the sets of word ids of which its caption has to contain a word, by constrained
+                beam search without penalties of repeated words; None: beam search.
+            minimum: how many of an image's constraints its caption satisfies at least.
+
+        Returns:
+            The sentence of each image, and how many constraints they satisfy in all.
+        """
         captions: dict[str, str] = {}
+        satisfied = 0
         for names, visual in self._batches(images, read_image, data):
-            found = self.trained.caption(visual, attention=False)
-            captions.update(zip(names, self.trained.sentences(found.words), strict=True))
-        return captions
+            if constraints is None:
+                words = self.trained.caption(visual, attention=False).words
+            else:
+                sets = [constraints[name] for name in names]
+                found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search, minimum)
+                words, satisfied = found.words, satisfied + int(found.satisfied[:, 0].sum())
+            captions.update(zip(names, self.trained.sentences(words), strict=True))
+        return captions, satisfied
 
     def constraints(self, source: Path, images: Sequence[str], read_image: ImageReader | None) -> Constraints:
         """Read constraints of images from a JSON file, or make them of the objects that a detector finds.
@@ -98,33 +120,6 @@ class DatasetCaptioner:
         if read_image is None:
             raise DataError(f"{source} finds objects in photographs; give the folder of the images with --images")
         return constraints_of_objects(source, images, read_image, vocabulary)
-
-    @torch.inference_mode()
-    def caption_constrained(
-        self,
-        images: Sequence[str],
-        read_image: ImageReader | None,
-        data: Path,
-        constraints: Constraints,
-        minimum: int = 2,
-    ) -> tuple[dict[str, str], int]:
-        """Caption images by constrained beam search, without penalties of repeated words.
-
-        Args:
-            constraints: for each image the sets of word ids of which its caption has to contain a word.
-            minimum: how many of an image's constraints its caption satisfies at least.
-
-        Returns:
-            The sentence of each image, and how many constraints they satisfy in all.
-        """
-        captions: dict[str, str] = {}
-        satisfied = 0
-        for names, visual in self._batches(images, read_image, data):
-            sets = [constraints[name] for name in names]
-            found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search, minimum)
-            satisfied += int(found.satisfied[:, 0].sum())
-            captions.update(zip(names, self.trained.sentences(found.words), strict=True))
-        return captions, satisfied
 
     def _batches(
         self, images: Sequence[str], read_image: ImageReader | None, data: Path

@@ -1,4 +1,4 @@
-"""Progress of a run: its position, its number of steps and an estimate of the remaining time."""
+"""Progress of a run: its position and its number of steps."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -119,24 +119,3 @@ class Plan:
         if progress.phase == len(self.phases):
             return before
         return before + self.steps_of_phase(progress)[0]
-
-    def remaining_seconds(self, progress: Progress) -> float | None:
-        """Estimate the remaining time of the run, or return None before the first step.
-
-        The estimate is from the last whole epoch of the phase, including its evaluation, or else from the finished
-        steps of this epoch. It assumes that an image takes as much time in the following phases.
-        """
-        if progress.phase == len(self.phases):
-            return 0.0
-        phase = self.phases[progress.phase]
-        seconds, measured = progress.seconds, progress.step
-        if progress.epoch:
-            seconds, measured = progress.history[-1]["seconds"], self.steps[progress.phase]
-        if not measured:
-            return None
-        later = range(progress.phase + 1, len(self.phases))
-        left = (phase.last_epoch - progress.epoch) * self.steps[progress.phase] - progress.step
-        images = left * phase.images_per_batch
-        for index, planned in zip(later, self._planned(later), strict=True):
-            images += planned * self.phases[index].images_per_batch
-        return seconds / (measured * phase.images_per_batch) * images

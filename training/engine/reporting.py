@@ -22,32 +22,14 @@ _SCORE_COLUMNS = {"dev BLEU-4": "bleu_4", "dev CIDEr": "cider"}
 """Columns of the table at the end of a run: title -> key of an epoch's log entry."""
 
 
-class _RunBar(tqdm):
-    """A progress bar of the steps of the whole run, with the remaining time."""
-
-    def __init__(self, plan: Plan, progress: Progress) -> None:
-        self._plan, self._progress = plan, progress
-        super().__init__(
-            total=plan.total,
-            initial=plan.done(progress),
-            unit="step",
-            mininterval=1.0,
-            bar_format="{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} steps [{elapsed}, ETA {eta}{postfix}]",
-        )
-
-    @property
-    def format_dict(self) -> dict[str, Any]:
-        seconds = self._plan.remaining_seconds(self._progress)
-        return {**super().format_dict, "eta": "?" if seconds is None else self.format_interval(seconds)}
-
-
 class RunReport:
     """Reports a run on the terminal, in log.jsonl and in TensorBoard; used by the first process; to be closed."""
 
     def __init__(self, folder: Path, plan: Plan, progress: Progress) -> None:
         """``progress``: position of the run; the trainer updates it."""
         self._folder, self._plan, self._progress = folder, plan, progress
-        self._bar = _RunBar(plan, progress)
+        bar = "{desc}{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} steps [{elapsed}, ETA {remaining}{postfix}]"
+        self._bar = tqdm(total=plan.total, initial=plan.done(progress), unit="step", mininterval=1.0, bar_format=bar)
         # A resumed run repeats the steps after the checkpoint: what was reported of them is removed.
         _truncate(folder / LOG, len(progress.history))
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=progress.steps_done + 1)

@@ -160,11 +160,6 @@ class CaptionTask:
         visual = drop_patches(self.inputs.visual(inputs.visual), self._phase.patch_dropout)
         return self.objective(self.trained.captioner, visual, images, inputs.targets)
 
-    def on_epoch(self, context: HookContext) -> None:
-        """Run the hooks before the first step of an epoch; not called when an epoch is resumed after that step."""
-        self.trained.captioner.on_epoch(context)
-        self._synchronise_buffers()
-
     def on_step(self, context: HookContext) -> None:
         """Run the hooks before a step."""
         self.trained.captioner.on_step(context)

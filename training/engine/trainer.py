@@ -232,14 +232,8 @@ class Trainer:
         progress = self.progress
         place = (progress.phase, progress.epoch, progress.step)
         self.processes.seed(_seed((self.config.seed, *place, self.processes.rank)))
-        if progress.step == 0:
-            self.task.on_epoch(self._hook_context(place[:2]))
-        self.task.on_step(self._hook_context(place))
-
-    def _hook_context(self, place: tuple[int, ...]) -> HookContext:
-        progress = self.progress
         seed = np.random.SeedSequence((self.config.seed, *place), spawn_key=(_HOOKS,))
-        return HookContext(
+        context = HookContext(
             phase=self.config.phases[progress.phase].name,
             epoch=progress.epoch,
             step=progress.step,
@@ -247,6 +241,7 @@ class Trainer:
             random=np.random.default_rng(seed),
             is_first=self.processes.is_first,
         )
+        self.task.on_step(context)
 
     def _copy_of_buffers(self) -> dict[str, Tensor]:
         return {name: buffer.clone() for name, buffer in self.task.changing_buffers().items()}

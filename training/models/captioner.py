@@ -136,7 +136,7 @@ class BufferPolicy(NamedTuple):
 
 @dataclass(frozen=True)
 class HookContext:
-    """The place in the training run, for :meth:`Captioner.on_step` and :meth:`Captioner.on_epoch`."""
+    """The place in the training run, for :meth:`Captioner.on_step`."""
 
     phase: str
     """Name of the phase."""
@@ -282,9 +282,6 @@ class Captioner(nn.Module):
 
     def on_step(self, context: HookContext) -> None:
         """Prepare for a training step; called before each one. The default does nothing."""
-
-    def on_epoch(self, context: HookContext) -> None:
-        """Prepare for a training epoch; called before each one. The default does nothing."""
 
 
 def join_sequences(x: Tensor) -> Tensor:

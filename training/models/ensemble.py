@@ -139,10 +139,6 @@ class Ensemble(Captioner):
         for member in self.captioners():
             member.on_step(context)
 
-    def on_epoch(self, context: HookContext) -> None:
-        for member in self.captioners():
-            member.on_epoch(context)
-
 
 def _construct(member: MemberConfig, config: CaptionerConfig) -> Captioner:
     """Construct a member with the vocabulary size and token width of the ensemble."""

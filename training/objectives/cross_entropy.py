@@ -9,7 +9,7 @@ from training.configs.schema import PhaseConfig
 from training.data.captions import caption_ids, pad_captions
 from training.data.prefix_trees import CaptionTrees, NextWords, prefix_trees
 from training.models.captioner import Captioner, HookContext, Visual
-from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
+from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, Objective, TrainingCaptions, log_probabilities
 from training.objectives.presence import PresenceLoss
 from training.objectives.scheduled_sampling import decode_with_samples, next_words_of_captions, sampling_probability
 
@@ -33,11 +33,8 @@ def cross_entropy(logits: Tensor, next_words: NextWords, label_smoothing: float 
     return loss
 
 
-class CrossEntropy:
-    """Cross-entropy on all human captions of an image, which is encoded once for all of them.
-
-    A :class:`training.objectives.objective.Objective`.
-    """
+class CrossEntropy(Objective):
+    """Cross-entropy on all human captions of an image, which is encoded once for all of them."""
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         self._label_smoothing = phase.label_smoothing

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +11,6 @@ from torch import Tensor
 
 from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.configs.schema import PhaseConfig
 from training.data.captions import Captions
 from training.models.captioner import Captioner, HookContext, Visual
 
@@ -49,17 +48,14 @@ class BatchLoss(NamedTuple):
     """Mean reward of the captions that were sampled; None for objectives without one."""
 
 
-class Objective(Protocol):
-    """The loss of a training phase: made once a phase, called once for each batch or part of a batch."""
+class Objective:
+    """Base class of the losses of a phase: made once a phase, called once for each batch or part of a batch."""
 
     max_loss: float
     """A loss whose absolute value is greater counts as exploded."""
 
-    def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None: ...
-
     def on_step(self, context: HookContext) -> None:
         """Prepare for a training step; called before each one."""
-        ...
 
     def targets(self, images: np.ndarray) -> Any:
         """Prepare what the loss needs of the captions of B images; called in the threads that read ahead.
@@ -68,7 +64,7 @@ class Objective(Protocol):
         Returns:
             Any tree of tensors on the CPU.
         """
-        ...
+        return None
 
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: Any) -> BatchLoss:
         """Compute the loss of B images.
@@ -78,21 +74,21 @@ class Objective(Protocol):
             images: (B,) integers, their indices in the training split.
             targets: from :meth:`targets`, on the captioner's device.
         """
-        ...
+        raise NotImplementedError
 
     def weights(self, images: np.ndarray) -> np.ndarray:
         """Count the terms of each image in the mean that the loss is: its words, or 1; (B,).
 
         The loss of a batch is the mean of the losses of its parts, weighted by the sums of these counts.
         """
-        ...
+        return np.ones(len(images))
 
     def costs(self, images: np.ndarray) -> np.ndarray:
-        """Estimate the work for each image, in any unit; (B,).
+        """Estimate the work for each image, in any unit; (B,). By default all are alike.
 
         Images with similar costs share a batch, and a batch is divided evenly among processes.
         """
-        ...
+        return np.ones(len(images))
 
 
 def log_probabilities(logits: Tensor) -> Tensor:

@@ -28,9 +28,9 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from training.configs.schema import PhaseConfig
 from training.data.prefix_trees import prefix_trees
 from training.decoding.beam_search import SearchSettings, excluded_words, search_captions
-from training.models.captioner import Captioner, HookContext, Visual
+from training.models.captioner import Captioner, Visual
 from training.models.eight_bits import rounded_once
-from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, TrainingCaptions, log_probabilities
+from training.objectives.objective import MAX_LOSS_FACTOR, BatchLoss, Objective, TrainingCaptions, log_probabilities
 from training.objectives.rewards import make_rewards
 
 
@@ -48,8 +48,8 @@ def self_critical_loss(log_probabilities: Tensor, rewards: Tensor) -> Tensor:
     return -(advantages.detach()[..., None] * log_probabilities).mean()
 
 
-class SelfCritical:
-    """The loss of self-critical training on a batch; a :class:`training.objectives.objective.Objective`."""
+class SelfCritical(Objective):
+    """The loss of self-critical training on a batch. The length of the captions that will be found is unknown."""
 
     def __init__(self, captions: TrainingCaptions, phase: PhaseConfig) -> None:
         """``captions``: of the training split; their weights multiply the reward."""
@@ -72,12 +72,6 @@ class SelfCritical:
         total: np.ndarray = sum((reward.score(images, words) for reward in self._rewards), np.zeros(words.shape[:2]))
         return total if self._image_weights is None else total * self._image_weights[images, None]
 
-    def on_step(self, context: HookContext) -> None:
-        """All steps are alike."""
-
-    def targets(self, images: np.ndarray) -> None:
-        """The captions of the images are targets of the reward alone."""
-
     def __call__(self, captioner: Captioner, visual: Visual, images: np.ndarray, targets: None = None) -> BatchLoss:
         encoded = captioner.encode(visual)
         with torch.inference_mode(), rounded_once():
@@ -94,9 +88,3 @@ class SelfCritical:
         scores = self.reward(images, words)
         rewards = torch.from_numpy(scores).to(chosen)
         return BatchLoss(self_critical_loss(chosen, rewards), float(scores.mean()))
-
-    def weights(self, images: np.ndarray) -> np.ndarray:
-        return np.ones(len(images))
-
-    def costs(self, images: np.ndarray) -> np.ndarray:
-        return np.ones(len(images))  # the length of the captions that will be found is unknown

@@ -36,10 +36,8 @@ class Drifting(Smart):
             self.bank += 0.1 * torch.rand(2)
         return logits
 
-    def on_epoch(self, context):
-        self.bank += torch.from_numpy(context.random.normal(size=2)).float()
-
     def on_step(self, context):
+        self.bank += torch.from_numpy(context.random.normal(size=2)).float()
         self.bank += torch.rand(2)
         self.steps += 1
 

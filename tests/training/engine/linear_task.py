@@ -64,9 +64,6 @@ class LinearTask:
             loss = loss * self.bad_factor
         return BatchLoss(loss, reward=float(images.mean()))
 
-    def on_epoch(self, context):
-        pass
-
     def on_step(self, context):
         pass
 

@@ -1,9 +1,8 @@
-"""Steps of a run, its remaining time and its best epoch."""
+"""Steps of a run and its best epoch."""
 
 import json
 from dataclasses import asdict
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,20 +28,12 @@ def test_the_steps_of_a_run_are_those_of_its_phases():
     assert PLAN.done(Progress(phase=2)) == PLAN.total
 
 
-def test_the_remaining_time_is_estimated_from_the_last_epoch_of_the_phase():
-    # 100 images a step-padded epoch in 50 s; 1 epoch and 4 steps are left, then 2 x 90 images.
-    progress = Progress(epoch=1, step=1, seconds=999.0, history=[{"phase": "frozen", "epoch": 1, "seconds": 50.0}])
-    assert PLAN.remaining_seconds(progress) == pytest.approx(0.5 * (2 * 100 - 20 + 180))
-
-
 def test_a_phase_that_stops_before_its_schedule_ends_has_fewer_steps():
     phase = PhaseConfig(name="p", epochs=4, stop_after=2, learning_rate=1.0, images_per_batch=20)
     plan = Plan([phase, phase], images=90)
     assert plan.total == 2 * 2 * 5
     assert plan.done(Progress(phase=1, epoch=1)) == 15
     assert plan.steps_of_phase(Progress(phase=1, epoch=1, step=3)) == (8, 20)
-    progress = Progress(epoch=1, step=1, history=[{"seconds": 50.0}])
-    assert plan.remaining_seconds(progress) == pytest.approx(0.5 * (4 * 20 + 200))
 
 
 EPOCHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)

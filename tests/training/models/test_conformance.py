@@ -210,8 +210,6 @@ def test_hooks_can_be_called_at_any_place_of_a_run(captioner):
     captioner.train()
     for epoch, step in ((0, 0), (0, 1), (3, 0)):
         context = HookContext("any", epoch, step, 2, np.random.default_rng(0))
-        if not step:
-            captioner.on_epoch(context)
         captioner.on_step(context)
         assert padded_logits(captioner, tiny_visual(2, 5, seed=10), tiny_captions(2, 2, seed=10)).isfinite().all()
 
