@@ -1,6 +1,5 @@
 """What the benchmarks of the caption node share: its settings, and nodes that observe other processes."""
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import rclpy
-import typer
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -48,18 +46,6 @@ class NodeSettings:
 def parameter_arguments(values: Mapping[str, object]) -> list[str]:
     """Return parameters as arguments of a node process."""
     return [argument for name, value in values.items() for argument in ("-p", f"{name}:={value}")]
-
-
-def parsed_size(size: str) -> tuple[int, int]:
-    """Parse width and height of the option ``--size``, such as ``1920x1080``.
-
-    Raises:
-        typer.BadParameter: it is something else.
-    """
-    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
-    if match is None:
-        raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
-    return int(match[1]), int(match[2])
 
 
 class NodeInOwnContext:

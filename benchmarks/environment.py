@@ -1,12 +1,15 @@
-"""The environment of a measurement, and the report of its result."""
+"""What benchmarks share: the environment of a measurement, the option ``--size``, and the report of the result."""
 
 import json
 import platform
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+import typer
 
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.measuring.benchmark import hardware
@@ -32,6 +35,18 @@ def versions_of(packages: Iterable[str], missing: str = "not installed") -> dict
         with suppress(PackageNotFoundError):
             versions[package] = version(package)
     return versions
+
+
+def parsed_size(size: str) -> tuple[int, int]:
+    """Parse width and height of the option ``--size``, such as ``1920x1080``.
+
+    Raises:
+        typer.BadParameter: it is something else.
+    """
+    match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
+    if match is None:
+        raise typer.BadParameter(f"--size is {size!r}, and has to be WIDTHxHEIGHT in pixels, such as 1920x1080")
+    return int(match[1]), int(match[2])
 
 
 def report(result: Mapping[str, object], path: Path | None) -> None:

@@ -6,7 +6,6 @@ Frames are captioned one at a time. The variants take turns on every frame, so t
 Without a checkpoint only the bundle is measured.
 """
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import cv2
 import numpy as np
 import typer
 
-from benchmarks.environment import describe_environment, report
+from benchmarks.environment import describe_environment, parsed_size, report
 from benchmarks.timing import measure
 from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.grounding import guide_words
@@ -38,10 +37,7 @@ def latency(
     json_file: JsonOption = None,
 ) -> None:
     """Measure image to caption on the CPU: a bundle beside torch with the same weights."""
-    sides = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", size)
-    if sides is None:
-        raise typer.BadParameter(f"{size!r} is not a size like 640x480", param_hint="--size")
-    width, height = map(int, sides.groups())
+    width, height = parsed_size(size)
     captioner = Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=threads)
     variants: dict[str, Variant] = {"bundle_onnxruntime": captioner.caption}
     guided = guide_words(Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=threads))

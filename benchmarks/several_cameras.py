@@ -28,9 +28,8 @@ from benchmarks.caption_listener import (
     NoCaptionError,
     NodeSettings,
     parameter_arguments,
-    parsed_size,
 )
-from benchmarks.environment import describe_environment, report
+from benchmarks.environment import describe_environment, parsed_size, report
 from benchmarks.process_use import cpu_s, resident_mb
 from benchmarks.timing import medians_of
 from smart_caption_ros.measuring.agreement import golden_frames

@@ -30,8 +30,8 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.caption_listener import NodeSettings, parsed_size
-from benchmarks.environment import describe_environment, report, versions_of
+from benchmarks.caption_listener import NodeSettings
+from benchmarks.environment import describe_environment, parsed_size, report, versions_of
 from benchmarks.node_soak.cycles import run_cycles
 from benchmarks.node_soak.run import Soak, run_soak
 from benchmarks.node_soak.user import NoAnswerError

@@ -28,7 +28,7 @@ def test_latency_of_a_bundle_and_of_torch_is_reported_with_hardware_and_versions
 def test_a_malformed_size_is_a_usage_error(monkeypatch, capsys, size):
     monkeypatch.setattr(sys, "argv", ["latency", "--size", size])
     assert main() == 2
-    assert "is not a size like 640x480" in capsys.readouterr().err
+    assert "has to be WIDTHxHEIGHT" in capsys.readouterr().err
 
 
 def test_a_checkpoint_without_a_backbone_is_refused_in_a_sentence(tiny_bundle, tmp_path, monkeypatch, capsys):

@@ -1,4 +1,7 @@
-"""Stored features in place of a backbone: a feature store, or the files in which bottom-up features are published."""
+"""Stored features in place of a backbone: a feature store, or the files in which bottom-up features are published.
+
+Functions raise :class:`DataError` for files or images that are missing or malformed, or lack what is asked for.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,9 +42,6 @@ def open_features(
         paths: one file or folder, or several that hold different images.
         max_regions: how many regions of an image are read, in file order.
         image_sizes: annotation files with the sizes of images, for formats that may lack them.
-
-    Raises:
-        DataError: a file is missing or of another format.
     """
     if kind == "store":
         return FeatureStore(paths[0])
@@ -51,13 +51,9 @@ def open_features(
 
 
 def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeatures, dict[str, Any]]:
-    """Open the features of an experiment.
+    """Open the features of an experiment; return them, and their origin as JSON values.
 
-    Returns:
-        The features, and their origin as JSON values.
-
-    Raises:
-        DataError: they are missing or malformed, or a store has other regions than the experiment asks for.
+    A store has to have the number of regions that the experiment asks for.
     """
     sizes = [data / path for path in config.image_sizes]
     features = open_features(config.kind, config.paths(data), config.width, config.max_regions, sizes)
@@ -76,11 +72,7 @@ def open_stored_features(config: FeaturesConfig, data: Path) -> tuple[RegionFeat
 
 
 def check_images(features: RegionFeatures, images: Sequence[str], where: str) -> None:
-    """Check that all images have features.
-
-    Raises:
-        DataError: an image has no features; begins with ``where``, says how many lack them and names one.
-    """
+    """Check that all images have features; the error begins with ``where``, and says how many lack them."""
     if missing := [image for image in images if image not in features]:
         hint = "; its image ids are of another kind" if len(missing) == len(images) else ""
         raise DataError(f"{where}: no features of {len(missing)} images, for example image {missing[0]}{hint}")
@@ -89,9 +81,6 @@ def check_images(features: RegionFeatures, images: Sequence[str], where: str) ->
 def read_batch(features: RegionFeatures, images: Sequence[str], boxes_for: str = "") -> Visual:
     """Read B images as one batch, padded with zeros to the regions of the image with most.
     ``boxes_for``: name of the family that needs boxes; empty: they may be missing.
-
-    Raises:
-        DataError: an image is missing, malformed or lacks boxes that are needed.
     """
     if isinstance(features, FeatureStore):
         visual = features.read_batch(images)
@@ -107,11 +96,7 @@ def read_batch(features: RegionFeatures, images: Sequence[str], boxes_for: str =
 
 
 def visual_of_stored(captioner: Captioner, features: RegionFeatures, images: Sequence[str]) -> Visual:
-    """Read B images as the input of a captioner.
-
-    Raises:
-        DataError: as :func:`read_batch`, or the features are of another width than the captioner's visual tokens.
-    """
+    """Read B images as the input of a captioner, which has to have visual tokens of the features' width."""
     name = type(captioner).__name__
     if features.width != captioner.config.token_width:
         raise DataError(

@@ -22,7 +22,10 @@ ImageReader = Callable[[str], np.ndarray]
 
 @dataclass(frozen=True)
 class References:
-    """Images with human captions, or images alone."""
+    """Images with human captions, or images alone.
+
+    Methods raise :class:`DataError` for a file or folder that is missing, malformed or without images or captions.
+    """
 
     name: str
     """Name of the data set and split, or of the annotation file."""
@@ -43,11 +46,7 @@ class References:
 
     @classmethod
     def of_dataset(cls, name: str, dataset: CaptionDataset, split: str) -> "References":
-        """Take a split of a data set, with objects, lists of things and domains where it has them.
-
-        Raises:
-            DataError: the data set is malformed, or has no such split.
-        """
+        """Take a split of a data set, with objects, lists of things and domains where it has them."""
         references = cls(
             name=f"{name}_{split}",
             captions={image: dataset.captions[image] for image in dataset.split(split)},
@@ -64,11 +63,7 @@ class References:
 
     @classmethod
     def of_karpathy(cls, path: Path, split: str, images: Path | None) -> "References":
-        """Take a split of ``dataset_coco.json``; ``images`` is the folder or zip of the photographs.
-
-        Raises:
-            DataError: the file is missing or malformed, or the split is unknown or empty.
-        """
+        """Take a split of ``dataset_coco.json``; ``images`` is the folder or zip of the photographs."""
         karpathy = Karpathy.load(path)
         train = [karpathy.captions[image] for image in karpathy.split("train")]
         references = cls(
@@ -85,9 +80,6 @@ class References:
         """Take the caption annotations of a COCO file, and the domains that it names, as that of nocaps does.
 
         ``images`` is the folder or zip of the photographs.
-
-        Raises:
-            DataError: the file is missing, malformed or empty.
         """
         annotations = read_captions(path)
         reader = _image_reader(images, annotations.file_names)
@@ -96,21 +88,13 @@ class References:
 
     @classmethod
     def of_image_info(cls, path: Path, images: Path) -> "References":
-        """Take the images of a COCO file without annotations, ``images`` being their folder or zip.
-
-        Raises:
-            DataError: the file is missing, malformed or has no image.
-        """
+        """Take the images of a COCO file without annotations, ``images`` being their folder or zip."""
         files = read_image_files(path)
         return cls(name=path.stem, captions=dict.fromkeys(files, ()), read_image=_image_reader(images, files))
 
     @classmethod
     def of_images(cls, images: Path) -> "References":
-        """Take the images of a folder or zip in natural order (image2 before image10), without human captions.
-
-        Raises:
-            DataError: it is missing or has no images.
-        """
+        """Take the images of a folder or zip in natural order (image2 before image10), without human captions."""
         if images.suffix == ".zip":
             members = [name for name in PhotographArchive(images).names if name.lower().endswith(IMAGE_SUFFIXES)]
             if not members:
@@ -132,23 +116,14 @@ class References:
         return any(self.captions.values())
 
     def with_frequencies_of(self, path: Path) -> "References":
-        """Count CIDEr-D's document frequencies in another COCO caption file.
-
-        Raises:
-            DataError: the file is missing, malformed or empty.
-        """
+        """Count CIDEr-D's document frequencies in another COCO caption file."""
         captions = list(read_captions(path).captions.values())
         if not captions:
             raise DataError(f"{path}: no caption in it")
         return replace(self, frequency_captions=captions, frequencies_from=path.name)
 
     def only(self, path: Path) -> "References":
-        """Keep the images of a list, in the order that they have here.
-        ``path``: text file with an image id a line.
-
-        Raises:
-            DataError: the file cannot be read, names no image, or names one that is not here.
-        """
+        """Keep the images of a text file with an image id a line, in the order that they have here."""
         try:
             wanted = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
         except (OSError, UnicodeDecodeError) as error:
@@ -161,11 +136,7 @@ class References:
         return replace(self, name=f"{self.name}, {path.name}", captions=kept)
 
     def with_domains(self, path: Path) -> "References":
-        """Divide the images by a JSON file: an object with a list of image ids for the name of each domain.
-
-        Raises:
-            DataError: the file is missing or malformed, or an image is in two domains.
-        """
+        """Divide the images by a JSON file: an object with a list of image ids for the name of each domain."""
         document = read_json(path)
         if not isinstance(document, dict) or not all(isinstance(images, list) for images in document.values()):
             raise DataError(f"{path}: expected an object with a list of image ids for each domain")
@@ -185,12 +156,7 @@ class References:
 
 
 def _image_reader(images: Path | None, files: Mapping[str, str]) -> ImageReader | None:
-    """Build a reader of the images in a folder or zip.
-
-    Args:
-        images: the folder or zip; None where the images are not available.
-        files: file names by image id.
-    """
+    """Build a reader of the images in a folder or zip, None without one; ``files`` are their names by image id."""
     if images is None:
         return None
     archive = PhotographArchive(images) if images.suffix == ".zip" else None

@@ -2,7 +2,8 @@
 
 Released files of MobileNetV2 hold int8 weights with a scale for each output channel and folded batch normalisation,
 those of EfficientNet-Lite1 (``.pth``) float32 weights with the normalisation beside them. Convolutions are matched by
-the order of the forward pass.
+the order of the forward pass. Functions raise :class:`BackboneError` for weights that are missing, of an unknown kind,
+or those of other layers.
 """
 
 import importlib.util
@@ -58,9 +59,6 @@ PUBLISHED: dict[str, Callable[[str, Path], Backbone]] = {"hf": load_transformers
 def open_backbone(name: str, folder: Path) -> Backbone:
     """Construct the backbone that an experiment names, with its weights.
     ``name``: ``hf/FOLDER-OR-ID``, ``timm/NAME``, or a name that :func:`locate` finds.
-
-    Raises:
-        BackboneError: it is missing, of an unknown kind, or holds other layers.
     """
     source, _, rest = name.partition("/")
     return PUBLISHED[source](rest, folder) if source in PUBLISHED else load_backbone(locate(name, folder))
@@ -70,9 +68,6 @@ def locate(name: str, folder: Path) -> Path:
     """Find the weights that an experiment names.
     ``name``: a file name in ``folder``; with a slash, a path below the checkout or an absolute one; or a key of
     :data:`PACKAGES`.
-
-    Raises:
-        BackboneError: the package that contains them is not installed.
     """
     if name in PACKAGES:
         package = PACKAGES[name]
@@ -88,9 +83,6 @@ def released_provenance(path: Path) -> list[dict[str, Any]]:
 
     Returns:
         Entries for a manifest; none for an unknown file.
-
-    Raises:
-        BackboneError: the path is a folder, but not a bundle.
     """
     if path.name in PROVENANCE:
         return [PROVENANCE[path.name]]
@@ -103,13 +95,7 @@ def released_provenance(path: Path) -> list[dict[str, Any]]:
 
 
 def load_backbone(path: Path) -> Backbone:
-    """Construct the network of a released file, or all networks of a bundle.
-
-    Layers of a released file after the backbone are ignored.
-
-    Raises:
-        BackboneError: the file is missing, of an unknown kind, or holds other layers.
-    """
+    """Construct the network of a released file, whose layers after it are ignored, or all networks of a bundle."""
     if not path.suffix and not path.exists() and path.parent.name == "backbones":
         files = sorted(file.name for file in path.parent.glob("*") if file.suffix in READERS)
         known = ", ".join([*files, *PACKAGES])

@@ -1,7 +1,7 @@
 """The PTB tokeniser, METEOR and SPICE: Java programs of the COCO toolkit, none of which can hang an evaluation here.
 
 The toolkit exchanges single lines with its METEOR process and hangs when an answer is missing. Here every program gets
-all captions at once.
+all captions at once. Functions raise :class:`MetricError` where there is no Java, or a program fails or takes too long.
 """
 
 import json
@@ -58,9 +58,6 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
 
     Returns:
         The lines of its standard output.
-
-    Raises:
-        MetricError: there is no Java, or the program failed or took too long.
     """
     java = find_java()
     if java is None:
@@ -88,11 +85,7 @@ def run_java(program: str, arguments: Sequence[str], folder: Path, lines: Sequen
 
 
 def ptb_tokenize(captions: Sequence[str]) -> list[str]:
-    """Tokenise captions to space-joined, lower-cased tokens without punctuation, as the toolkit's ``PTBTokenizer``.
-
-    Raises:
-        MetricError: there is no Java, or the tokeniser failed or took too long.
-    """
+    """Tokenise captions to space-joined, lower-cased tokens without punctuation, as the toolkit's ``PTBTokenizer``."""
     # The tokeniser answers line by line: characters that end a line within a caption become spaces.
     lines = [" ".join(caption.split()) for caption in captions]
     tokenised = run_java(
@@ -117,9 +110,6 @@ def meteor(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
     Lavie 2014), so that resampled corpora need no further run of Java.
     ``models``: for each model and image a caption, space-joined tokens of the PTB tokeniser, and for each image the
     human captions to compare with, likewise.
-
-    Raises:
-        MetricError: there is no Java, or METEOR failed or took too long.
     """
     questions = [
         " ||| ".join(["SCORE", *map(_clean, references[image]), _clean(caption)])
@@ -190,9 +180,6 @@ def missing_models() -> str | None:
 def spice(models: Sequence[tuple[Captions, References]]) -> list[Metric]:
     """Compute SPICE 1.0 of several models' captions with one process, because parsing the references takes most time.
     ``models``: for each model and image a caption, and for each image the human captions, space-joined tokens.
-
-    Raises:
-        MetricError: there is no Java, the models are missing, or SPICE failed or took too long.
     """
     if reason := missing_models():
         raise MetricError(reason)

@@ -1,6 +1,7 @@
 """Metrics of pretrained networks: CLIP-S, PAC-S and BERT-S. Their weights are in local folders that the user provides.
 
-Nothing is downloaded. The folders are those of ``transformers``' ``save_pretrained``, with the tokeniser's files.
+Nothing is downloaded. The folders are those of ``transformers``' ``save_pretrained``, with the tokeniser's files; one
+that is missing or holds another network is a :class:`MetricError`, as is transformers that is not installed.
 CLIP-S and PAC-S say how near a caption is to its photograph, by CLIP, and need no human captions; BERT-S how near it is
 to the human captions, token by token, by the vectors of a BERT.
 """
@@ -35,11 +36,7 @@ judgements. Of other networks it is the last."""
 
 
 def load_network(folder: Path, kind: str) -> tuple[Any, Any]:
-    """Load the tokeniser and a network of a class of transformers, in evaluation mode.
-
-    Raises:
-        MetricError: transformers is not installed, or the folder is missing or has no such network.
-    """
+    """Load the tokeniser and a network of a class of transformers, in evaluation mode."""
     if not folder.is_dir():
         raise MetricError(f"needs weights at {folder} (docs/evaluation.md)")
     declare_torchvision_operators()
@@ -60,11 +57,7 @@ class ClipScore:
     """CLIP-S (Hessel et al., EMNLP 2021) and PAC-S (Sarto et al., CVPR 2023), which differ in weights and scale."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder``: a CLIP with its tokeniser; its name, a key of :data:`SCALES`, says which metric it is.
-
-        Raises:
-            MetricError: transformers is not installed, or the folder is missing or has no CLIP.
-        """
+        """``folder``: a CLIP with its tokeniser; its name, a key of :data:`SCALES`, says which metric it is."""
         self.name, self._scale = folder.name, SCALES[folder.name]
         self._tokenizer, self._model = load_network(folder, "CLIPModel")
         self._size: int = self._model.config.vision_config.image_size
@@ -112,13 +105,8 @@ class BertScore:
     """BERT-S: F1 of BERTScore (Zhang et al., ICLR 2020), the best over an image's human captions, not rescaled."""
 
     def __init__(self, folder: Path, *, idf: bool = False) -> None:
-        """
-        Args:
-            folder: a BERT or a RoBERTa with its tokeniser.
-            idf: weigh tokens by their inverse document frequency in the human captions.
-
-        Raises:
-            MetricError: transformers is not installed, or the folder is missing or has no such network.
+        """``folder``: a BERT or a RoBERTa with its tokeniser; ``idf``: weigh tokens by their inverse document frequency
+        in the human captions.
         """
         self._idf = idf
         self._tokenizer, self._model = load_network(folder, "AutoModel")
