@@ -3,7 +3,6 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from training.configs.schema import DataConfig
 from training.data.caption_dataset import SPLITS, CaptionDataset, Issue
 from training.data.datasets import OWN_DATA, has_own_data, open_dataset
 from training.data.json_files import read_json
-from training.data.loading import loading_threads
+from training.data.loading import load_ahead, loading_threads
 from training.data.tokenizer import RULES
 from training.errors import DataError
 
@@ -138,8 +137,8 @@ def _read_pictures(
         grey = cv2.resize(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), (16, 16), interpolation=cv2.INTER_AREA)
         return key, _Picture(sha256_of_bytes(picture.tobytes()), np.asarray(grey, np.uint8))
 
-    with ThreadPoolExecutor(loading_threads(1)) as pool:
-        found = list(tqdm(pool.map(read, images), "pictures", len(images), unit="picture", delay=1))
+    ahead = load_ahead(read, images, loading_threads(1))
+    found = list(tqdm(ahead, "pictures", len(images), unit="picture", delay=1))
     bad = {name: own for name, (_, own) in zip(images, found, strict=True) if isinstance(own, Issue)}
     pictures = {name: own for name, (_, own) in zip(images, found, strict=True) if isinstance(own, _Picture)}
     digests = {key: own.digest for key, own in found if isinstance(own, _Picture)}

@@ -7,7 +7,6 @@ objects has one.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -192,15 +191,18 @@ def fill_store(
         EngineError: the engine failed.
     """
     broken: list[str] = []
-    writing = StoreWriter(store, extractor.source, extractor.token_width, save_every)
-    with writing as writer, ThreadPoolExecutor() as readers:
+    with StoreWriter(store, extractor.source, extractor.token_width, save_every) as writer:
         todo = [image for image in photographs if image not in writer]
         done = len(photographs) - len(todo)
-        with tqdm(total=len(photographs), initial=done, desc="features", unit="image") as progress:
+        progress = tqdm(total=len(photographs), initial=done, desc="features", unit="image")
+
+        def read_one(image: str) -> np.ndarray | str:
+            return _or_reason(read_photograph, photographs[image], image)
+
+        with progress, closing(load_ahead(read_one, todo, loading_threads(1))) as ahead:
             for start in range(0, len(todo), batch_size):
                 batch = todo[start : start + batch_size]
-                results = readers.map(lambda image: _or_reason(read_photograph, photographs[image], image), batch)
-                read = dict(zip(batch, results, strict=True))
+                read = dict(zip(batch, ahead, strict=False))
                 broken += [reason for reason in read.values() if isinstance(reason, str)]
                 frames = {image: frame for image, frame in read.items() if isinstance(frame, np.ndarray)}
                 features = extractor.extract(list(frames.values())) if frames else ()

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.files import UNFINISHED, replaced_atomically, write_text_atomically
-from training.data.json_files import read_json
+from training.data.json_files import read_json_object
 from training.data.regions import Regions, checked_regions, pad_regions
 from training.errors import DataError
 from training.models.captioner import Visual
@@ -85,7 +85,7 @@ class FeatureStore:
         self.folder = folder
         if not (folder / MANIFEST).exists():
             raise DataError(f"{folder / MANIFEST}: no such file; `python -m training.features` makes a feature store")
-        manifest = _read_object(folder / MANIFEST)
+        manifest = read_json_object(folder / MANIFEST)
         try:
             version, self.width, self.source = (manifest[key] for key in ("format_version", "token_width", "source"))
         except KeyError as error:
@@ -196,7 +196,7 @@ class _Entry(NamedTuple):
 def _read_index(path: Path, shard: int) -> list[tuple[str, _Entry]]:
     """Read the image ids and entries of a shard."""
     entries, start = [], 0
-    for entry in _read_object(path).get("images", ()):
+    for entry in read_json_object(path).get("images", ()):
         try:
             image, rows, size = entry["id"], entry["rows"], (entry["width"], entry["height"])
         except (KeyError, TypeError):
@@ -242,13 +242,6 @@ def _where(folder: Path, shard: int, image: str) -> str:
 def shard_file(folder: Path, number: int, kind: str) -> Path:
     """Return the path of a file of a shard: ``tokens.npy``, ``boxes.npy`` or the index, ``json``."""
     return folder / f"shard-{number:05d}.{kind}"
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    document = read_json(path)
-    if not isinstance(document, dict):
-        raise DataError(f"{path}: expected an object")
-    return document
 
 
 @dataclass(frozen=True)

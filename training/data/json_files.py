@@ -27,6 +27,19 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path} is not JSON ({error})") from None
 
 
+def read_json_object(path: Path, expected: str = "an object") -> dict[str, Any]:
+    """Read a JSON file that has an object.
+    ``expected``: of the error of one that has something else.
+
+    Raises:
+        DataError: as :func:`read_json`, or the file has something else.
+    """
+    document = read_json(path)
+    if not isinstance(document, dict):
+        raise DataError(f"{path}: expected {expected}")
+    return document
+
+
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """Read the objects of a JSON Lines file, one per line; empty lines are skipped.
 

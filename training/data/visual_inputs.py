@@ -34,10 +34,9 @@ from training.models import FAMILIES
 from training.models.captioner import Captioner, Visual
 from training.models.layers import mean_of_real
 from training.vision.backbone import Backbone, CachesEarlyLayers
-from training.vision.detection_classes import DETECTION_CLASSES
 from training.vision.released_weights import CHECKPOINT_SUFFIX, PUBLISHED, locate, open_backbone, released_provenance
 from training.vision.side_by_side import SideBySide, side_by_side
-from training.vision.yolox import RELEASED, load_yolox_nano, with_classes
+from training.vision.yolox import DETECTION_CLASSES, RELEASED, load_yolox_nano, with_classes
 
 HostBatch: TypeAlias = Any
 """B images as they are read on the host: any tree of tensors; :class:`Visual` for stored features."""

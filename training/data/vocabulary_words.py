@@ -14,7 +14,7 @@ from torch import Tensor
 from smart_caption_ros.grounding import CoverageError
 from smart_caption_ros.grounding.word_vectors import read_glove
 from training.errors import DataError
-from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.yolox import DETECTION_CLASSES
 
 PATH = Path(__file__).resolve().parent / "class_word_forms.txt"
 """Words of each class, made by `recipes/lexicon` of commit 8c43a21."""

@@ -12,7 +12,7 @@ from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.grounding.class_words import ClassWords
 from training.data.inflection import plural
-from training.data.json_files import read_json
+from training.data.json_files import read_json_object
 from training.errors import DataError
 
 MOST_CONSTRAINTS = 3
@@ -42,9 +42,7 @@ def constraints_of_file(path: Path, images: Sequence[str], vocabulary: Vocabular
         DataError: the file is missing or malformed, names no image of ``images``, or has a constraint whose words are
             not in the vocabulary.
     """
-    document = read_json(path)
-    if not isinstance(document, dict):
-        raise DataError(f"{path}: expected an object with a list of constraints for each image id")
+    document = read_json_object(path, "an object with a list of constraints for each image id")
     if not document.keys() & set(images):
         raise DataError(f"{path}: none of its images is among those that are captioned")
     constraints: dict[str, list[frozenset[int]]] = {image: [] for image in images}

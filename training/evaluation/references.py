@@ -10,7 +10,7 @@ from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco import Karpathy, image_key, read_captions, read_image_files
-from training.data.json_files import read_json
+from training.data.json_files import read_json_object
 from training.data.photographs import PhotographArchive, read_photograph
 from training.data.things import Things
 from training.errors import DataError
@@ -137,9 +137,10 @@ class References:
 
     def with_domains(self, path: Path) -> "References":
         """Divide the images by a JSON file: an object with a list of image ids for the name of each domain."""
-        document = read_json(path)
-        if not isinstance(document, dict) or not all(isinstance(images, list) for images in document.values()):
-            raise DataError(f"{path}: expected an object with a list of image ids for each domain")
+        expected = "an object with a list of image ids for each domain"
+        document = read_json_object(path, expected)
+        if not all(isinstance(images, list) for images in document.values()):
+            raise DataError(f"{path}: expected {expected}")
         domains: dict[str, str] = {}
         for domain, images in document.items():
             for image in map(image_key, images):

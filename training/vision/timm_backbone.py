@@ -12,7 +12,7 @@ from torch import Tensor
 
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.errors import BackboneError
-from training.paths import CHECKOUT
+from training.paths import find_below
 from training.vision.backbone import Backbone, BackboneSpec, ImageFeatures, token_grid
 from training.vision.torchvision_operators import import_library
 
@@ -137,7 +137,6 @@ def load_timm(name: str, data: Path) -> TimmBackbone:
 
 
 def _find(path: str, data: Path, where: str) -> Path:
-    for folder in (CHECKOUT, data):
-        if (folder / path).exists():
-            return folder / path
-    raise BackboneError(f"{where}: {path} is neither below the checkout nor below {data}")
+    if (found := find_below(path, data)) is None:
+        raise BackboneError(f"{where}: {path} is neither below the checkout nor below {data}")
+    return found

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from training.errors import BackboneError
-from training.paths import CHECKOUT
+from training.paths import find_below
 from training.vision.backbone import Backbone, BackboneSpec, ImageFeatures
 from training.vision.torchvision_operators import import_library
 
@@ -155,16 +155,16 @@ def load_transformers(name: str, data: Path) -> TransformersBackbone:
         BackboneError: files are missing or are those of another kind of model.
     """
     transformers = import_library("transformers")
-    folders = [folder / name for folder in (CHECKOUT, data) if (folder / name).is_dir()]
-    source = str(folders[0]) if folders else name
+    folder = find_below(name, data)
+    source = str(folder or name)
     where = f"hf/{name}"
-    if not folders and (Path(name).is_absolute() or name.count("/") != 1):
+    if folder is None and (Path(name).is_absolute() or name.count("/") != 1):
         raise BackboneError(f"{where}: no such folder, and no id of the Hugging Face hub (owner/name)")
     with _quiet(transformers):
         try:
             whole = transformers.AutoConfig.from_pretrained(source)
         except (OSError, ValueError) as error:
-            raise BackboneError(_reading_failed(where, bool(folders), error)) from None
+            raise BackboneError(_reading_failed(where, folder is not None, error)) from None
         config = getattr(whole, "vision_config", None) or getattr(whole, "encoder", None) or whole
         own_kind = config.model_type
         if own_kind in _ALIKE:
@@ -180,7 +180,7 @@ def load_transformers(name: str, data: Path) -> TransformersBackbone:
             processor = transformers.AutoImageProcessor.from_pretrained(source, use_fast=False)
             network, info = _read_weights(source, whole.model_type, config)
         except (OSError, RuntimeError, ValueError) as error:
-            raise BackboneError(_reading_failed(where, bool(folders), error)) from None
+            raise BackboneError(_reading_failed(where, folder is not None, error)) from None
     if missing := sorted(info["missing_keys"]):
         raise BackboneError(f"{where}: the weights lack {missing[0]}, which a {config.model_type} has")
     preprocessing, mean, std = _read_processor(processor, where)

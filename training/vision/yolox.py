@@ -14,10 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.sources.acvr import ACVR_CLASSES
 from training.errors import BackboneError
 from training.vision.backbone import IMAGE_SIZE, RawDetections
 from training.vision.weight_files import copy_convolutions, read_onnx
 
+DETECTION_CLASSES = (*ACVR_CLASSES[1:], *(name for name in COCO_CLASSES if name not in ACVR_CLASSES))
+"""The classes of a captioner's detector, those of COCO, in the order of its scores: the classes of the ACRV challenge
+first; spelled as :func:`smart_caption_ros.detection.class_names.normalise` returns them."""
 RELEASED = {"name": "COCO, through the YOLOX-nano weights that Megvii released", "terms": "weights Apache-2.0"}
 """Name and terms of the data of :func:`load_yolox_nano`, for the manifests of models."""
 STRIDES = (8, 16, 32)

@@ -5,7 +5,7 @@ import pytest
 from training.data.tokenizer import build_vocabulary
 from training.data.vocabulary_words import read_vectors, words_of_detector
 from training.errors import DataError
-from training.vision.detection_classes import DETECTION_CLASSES
+from training.vision.yolox import DETECTION_CLASSES
 
 
 def test_every_class_name_of_the_detector_is_required_and_the_words_people_use():
