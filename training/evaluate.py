@@ -13,12 +13,12 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.detection.class_names import DetectorError
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
-from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
+from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES
 from training.command_line import DeviceOption, JsonOption, run_command
 from training.configs.schema import DataConfig
 from training.data.coco import read_objects, read_results, write_results
 from training.data.datasets import open_dataset
-from training.decoding.constraints import MOST_CONSTRAINTS
+from training.decoding.constrained_search import MINIMUM
 from training.engine.checkpoint_captions import BATCH, DatasetCaptioner
 from training.engine.distributed import DeviceError, choose_device
 from training.engine.experiment import load_run
@@ -44,9 +44,6 @@ def evaluate(
             "bundle has a detector and takes a guide."
         ),
     ] = AUTO,
-    guide_strength: Annotated[
-        float, typer.Option(min=0, help="Bias of the words of an object with score 1, natural logarithm.")
-    ] = STRENGTH,
     checkpoint: Annotated[list[Path], typer.Option(help="best.safetensors of runs, run by torch.")] = [],  # noqa: B006
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Also score the ensemble of the checkpoints: the mean of probabilities.")
@@ -83,9 +80,6 @@ def evaluate(
             "the objects that a detector finds, an ONNX file or a bundle.",
         ),
     ] = None,
-    minimum_constraints: Annotated[
-        int, typer.Option(min=1, max=MOST_CONSTRAINTS, help="Constraints of an image that its caption satisfies.")
-    ] = 2,
     device: DeviceOption = "auto",
     batch_size: Annotated[int, typer.Option(min=1, help="Images that a checkpoint captions at once.")] = BATCH,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
@@ -126,15 +120,6 @@ def evaluate(
     instances: Annotated[
         list[Path], typer.Option(help="COCO instance annotations, for CHAIR (default: those of coco_photographs).")
     ] = [],  # noqa: B006
-    chair_synonyms: Annotated[
-        Path | None, typer.Option(help="Synonym list (default: lexicon/chair_synonyms.txt of the data folder).")
-    ] = None,
-    document_frequencies: Annotated[
-        Path | None,
-        typer.Option(
-            help="COCO caption annotations in which CIDEr-D counts (default: the train split, else the references)."
-        ),
-    ] = None,
     metric_weights: Annotated[
         Path | None,
         typer.Option(
@@ -143,9 +128,6 @@ def evaluate(
             "(default: metrics of the data folder).",
         ),
     ] = None,
-    bert_idf: Annotated[
-        bool, typer.Option("--bert-idf", help="BERT-S weighs tokens by their inverse document frequency.")
-    ] = False,
     tokenizer: Annotated[
         str,
         typer.Option(
@@ -192,15 +174,12 @@ def evaluate(
         raise typer.BadParameter("--images goes with --references or --karpathy, or stands alone")
     if (references or karpathy) and not images and (bundle or not (captions or checkpoint)):
         raise typer.BadParameter("a bundle needs --images, the folder of the images that the captions are of")
-    if chair_synonyms and not (instances or dataset == "coco_photographs"):
-        raise typer.BadParameter("--chair-synonyms goes with --instances")
     if image_info and (not images or references or karpathy):
         raise typer.BadParameter("--image-info goes with --images alone, the folder of its images")
     images_alone = images is not None and not (references or karpathy)
-    if images_alone and (split or human or record or instances or document_frequencies):
+    if images_alone and (split or human or record or instances):
         raise typer.BadParameter(
-            "--split, --human, --record, --instances and --document-frequencies go with human captions; "
-            "--images alone has none"
+            "--split, --human, --record and --instances go with human captions; --images alone has none"
         )
     bundles: list[Path | None] = [*bundle] or ([] if captions or checkpoint else [None])
     if objects_guide not in GUIDE_CHOICES:
@@ -220,8 +199,7 @@ def evaluate(
     against = _references(references, karpathy, dataset, split, images, image_info)
     against = against.only(only) if only else against
     against = against.with_domains(domains) if domains else against
-    against = against.with_frequencies_of(document_frequencies) if document_frequencies else against
-    synonyms = chair_synonyms or data_folder() / "lexicon" / "chair_synonyms.txt"
+    synonyms = data_folder() / "lexicon" / "chair_synonyms.txt"
     objects = read_objects(instances) if instances else against.objects
     source = ", ".join(map(str, instances)) or against.name
     chair_data = None if objects is None else ChairData.load(objects, synonyms, source)
@@ -230,15 +208,13 @@ def evaluate(
     if against.has_captions and against.read_image:
         features = photograph_features(list(against.captions), against.read_image)
     models = [(path.stem, ModelCaptions(str(path), read_results(path))) for path in captions]
-    captioners = [
-        guide_words(Captioner.from_bundle(path, engine=engine), objects_guide, guide_strength) for path in bundles
-    ]
+    captioners = [guide_words(Captioner.from_bundle(path, engine=engine), objects_guide) for path in bundles]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
         with_torch = DatasetCaptioner(*paths, device=choose_device(device), batch=batch_size)
         with_torch.trained.change_search(repeat_penalty=repeat_penalty, end_penalty=end_penalty)
         with_torch.trained.set_image_size(image_size)
-        models += _caption_with_checkpoint(with_torch, paths, against, constraints, minimum_constraints)
+        models += _caption_with_checkpoint(with_torch, paths, against, constraints)
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -251,7 +227,6 @@ def evaluate(
             chair_data,
             features,
             metric_weights or data_folder() / "metrics",
-            idf=bert_idf,
             rule=tokenizer,
         )
     bootstrap = Bootstrap(len(comparison.evaluation.images), resamples, seed)
@@ -298,7 +273,6 @@ def _caption_with_checkpoint(
     paths: Sequence[Path],
     references: References,
     constraints: Path | None,
-    minimum_constraints: int,
 ) -> list[tuple[str, ModelCaptions]]:
     """Caption the images with a checkpoint or an ensemble, with constraints once more."""
     trained, images, source = captioner.trained, list(references.captions), ", ".join(map(str, paths))
@@ -311,9 +285,9 @@ def _caption_with_checkpoint(
     models = [(captioner.experiment.name, free)]
     if constraints:
         sets = captioner.constraints(constraints, images, references.read_image)
-        captions, satisfied = captioner.caption(images, references.read_image, data_folder(), sets, minimum_constraints)
+        captions, satisfied = captioner.caption(images, references.read_image, data_folder(), sets)
         facts["constraints"] = {
-            "source": str(constraints), "minimum": minimum_constraints, "satisfied": satisfied,
+            "source": str(constraints), "minimum": MINIMUM, "satisfied": satisfied,
             "given": sum(map(len, sets.values())),
         }  # fmt: skip
         models.append((f"{captioner.experiment.name}, constrained", ModelCaptions(source, captions, facts=facts)))
