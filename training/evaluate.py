@@ -158,40 +158,34 @@ def evaluate(
       python -m training.evaluate --bundle B --image-info nocaps_test_image_info.json --images nocaps_test/ \\
           --write-captions results/
     """
-    if references and (dataset or karpathy or split):
-        raise typer.BadParameter("give --references or a data set and its split, not both")
-    if ensemble and len(checkpoint) < 2:
-        raise typer.BadParameter("--ensemble needs two checkpoints or more")
-    if constraints and not checkpoint:
-        raise typer.BadParameter("--constraints is for checkpoints; a bundle's search is in its graph")
-    if karpathy and dataset:
-        raise typer.BadParameter("give --karpathy or --dataset, not both")
-    if dataset not in (None, *DATASETS) and not str(dataset).endswith(".yaml"):
-        raise typer.BadParameter(f"{dataset!r} is none of {', '.join(DATASETS)}", param_hint="--dataset")
-    if tokenizer not in TOKENISERS:
-        raise typer.BadParameter(f"{tokenizer!r} is none of {', '.join(TOKENISERS)}", param_hint="--tokenizer")
-    if images and dataset:
-        raise typer.BadParameter("--images goes with --references or --karpathy, or stands alone")
-    if (references or karpathy) and not images and (bundle or not (captions or checkpoint)):
-        raise typer.BadParameter("a bundle needs --images, the folder of the images that the captions are of")
-    if image_info and (not images or references or karpathy):
-        raise typer.BadParameter("--image-info goes with --images alone, the folder of its images")
-    images_alone = images is not None and not (references or karpathy)
-    if images_alone and (split or human or record or instances):
-        raise typer.BadParameter(
-            "--split, --human, --record and --instances go with human captions; --images alone has none"
-        )
     bundles: list[Path | None] = [*bundle] or ([] if captions or checkpoint else [None])
-    if objects_guide not in GUIDE_CHOICES:
-        raise typer.BadParameter(
-            f"{objects_guide!r} is none of {', '.join(GUIDE_CHOICES)}", param_hint="--objects-guide"
-        )
-    if record and objects_guide != AUTO:
-        raise typer.BadParameter(
-            "--record writes the scores of captions as a robot says them: leave out --objects-guide"
-        )
-    if record and not bundles:
-        raise typer.BadParameter("--record goes with a bundle")
+    has_human = bool(references or karpathy)
+    wrong = {
+        "give --references or a data set and its split, not both": references and (dataset or karpathy or split),
+        "--ensemble needs two checkpoints or more": ensemble and len(checkpoint) < 2,
+        "--constraints is for checkpoints; a bundle's search is in its graph": constraints and not checkpoint,
+        "give --karpathy or --dataset, not both": karpathy and dataset,
+        f"--dataset: {dataset!r} is none of {', '.join(DATASETS)}": (
+            dataset not in (None, *DATASETS) and not str(dataset).endswith(".yaml")
+        ),
+        f"--tokenizer: {tokenizer!r} is none of {', '.join(TOKENISERS)}": tokenizer not in TOKENISERS,
+        "--images goes with --references or --karpathy, or stands alone": images and dataset,
+        "a bundle needs --images, the folder of the images that the captions are of": (
+            has_human and not images and bundles
+        ),
+        "--image-info goes with --images alone, the folder of its images": image_info and (not images or has_human),
+        "--split, --human, --record and --instances go with human captions; --images alone has none": (
+            images and not has_human and (split or human or record or instances)
+        ),
+        f"--objects-guide: {objects_guide!r} is none of {', '.join(GUIDE_CHOICES)}": objects_guide not in GUIDE_CHOICES,
+        "--record writes the scores of captions as a robot says them: leave out --objects-guide": (
+            record and objects_guide != AUTO
+        ),
+        "--record goes with a bundle": record and not bundles,
+    }
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise typer.BadParameter(message)
     if json_path and not json_path.parent.is_dir():
         raise DataError(f"{json_path} cannot be written: no such folder")
     if write_captions and not write_captions.is_dir():
@@ -221,14 +215,8 @@ def evaluate(
         for name, model in named.items():
             write_results(write_captions / f"{name}.json", model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
-        comparison = Comparison.of(
-            against,
-            named,
-            chair_data,
-            features,
-            metric_weights or data_folder() / "metrics",
-            rule=tokenizer,
-        )
+        weights = metric_weights or data_folder() / "metrics"
+        comparison = Comparison.of(against, named, chair_data, features, weights, tokenizer)
     bootstrap = Bootstrap(len(comparison.evaluation.images), resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.table(bootstrap))

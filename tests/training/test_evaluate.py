@@ -293,7 +293,7 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
         (["--bundle", "nowhere", *PHOTOGRAPHS], 1, "no such bundle"),
         (["--bundle", "nowhere", "--references", "captions.json"], 2, "needs --images"),
         ([*GOOD, "--split", "dev"], 2, "not both"),
-        (["--split", "nonsense"], 1, "unknown split 'nonsense'"),
+        (["--split", "nonsense"], 1, "no image in split 'nonsense'"),
         ([*GOOD, "--record"], 2, "--record goes with a bundle"),
         ([*GOOD, "--resamples", "-1"], 2, "--resamples"),
         ([*GOOD, "--json", "no/out.json"], 1, "cannot be written"),
