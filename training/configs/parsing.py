@@ -10,20 +10,10 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from training.configs.ranges import complaint
 from training.errors import ConfigError
 
 T = TypeVar("T")
-
-_EXPECTED = {
-    "bool_type": "bool",
-    "dict_type": "keys and values",
-    "dataclass_type": "keys and values",
-    "float_type": "float",
-    "int_type": "int",
-    "list_type": "a list",
-    "string_type": "str",
-}
-"""Names of expected types in error sentences, by the type of pydantic's error."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -153,11 +143,7 @@ def _sentence(problem: Any, kind: Any, where: str) -> str:
         return f"{_path(where, place[:-1])}: {unknown_key(str(place[-1]), known)}"
     if problem["type"] == "missing":
         return f"{_path(where, place[:-1])}: {place[-1]} is missing"
-    if problem["type"] == "value_error":
-        return f"{_path(where, place)}: {problem['ctx']['error']}"
-    if problem["type"] in _EXPECTED:
-        return f"{_path(where, place)}: expected {_EXPECTED[problem['type']]}, found {problem['input']!r}"
-    return f"{_path(where, place)}: {problem['msg']}, found {problem['input']!r}"
+    return _path(where, place) + complaint(problem)
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:

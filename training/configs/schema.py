@@ -6,19 +6,23 @@
 
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AllowInfNan, BeforeValidator, ConfigDict, Strict
+from pydantic import BeforeValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 
 from smart_caption_ros.captioning.search import Finished, Search
-from training.configs.checks import (
-    check_at_least_1,
-    check_file_name,
-    check_not_negative,
-    check_one_of,
-    check_positive,
-    check_shares,
+from training.configs.ranges import (
+    Bool,
+    FileName,
+    Float,
+    Int,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Share,
+    Str,
 )
 
 FORBID_UNKNOWN_KEYS = ConfigDict(extra="forbid")
@@ -29,10 +33,6 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Int = Annotated[int, Strict()]
-Float = Annotated[float, Strict(), AllowInfNan(False)]
-Bool = Annotated[bool, Strict()]
-Str = Annotated[str, Strict()]
 StrList = Annotated[list[Str], BeforeValidator(_as_list)]
 
 
@@ -46,41 +46,35 @@ class DataConfig:
     """Options of the data set, e.g. :class:`training.data.coco_dataset.Coco`."""
     vocabulary: Str = "spacy"
     """Rule by which captions become words, a key of :data:`training.data.tokenizer.RULES`."""
-    tokenizer: Str = "words"
+    tokenizer: Literal["words", "bpe", "unicode"] = "words"
     """``words``; ``unicode``: words by the rules of Unicode, in any script, in place of ``vocabulary``; or ``bpe``:
     pieces of words, learnt from the training split by byte-pair encoding."""
-    vocabulary_size: Int = 0
+    vocabulary_size: NonNegativeInt = 0
     """Number of pieces of ``bpe``, special words included."""
-    minimum_count: Int = 0
+    minimum_count: NonNegativeInt = 0
     """Words that occur less often in the training split are unknown; 0: the count of the rule."""
-    required_words: Str = ""
+    required_words: Literal["", "detector"] = ""
     """Words that the vocabulary has however rare they are: ``detector``, those that people use for the classes of the
     captioner's detector; empty: none."""
     extend_vocabulary: Bool = False
     """With ``start_from``: the words of this data that the run's vocabulary lacks are appended to it."""
-    bad_data: Str = ""
+    bad_data: Literal["", "skip", "refuse"] = ""
     """``skip``: pictures are read before the first step, and what cannot be used is left out with a warning;
     ``refuse``: it is an error. Empty: ``skip`` for own data (``folder``, ``table``); of other data sets only the files
     are looked for, and one that is missing is an error."""
-    max_words: Int | None = None
+    max_words: PositiveInt | None = None
     """Maximum length of a caption in beam search, in words or pieces, including the end token. Not given: that of
     ``start_from``, else 20."""
-    max_caption_words: Int = 0
+    max_caption_words: NonNegativeInt = 0
     """Maximum length of a caption in training, in words, including the end token; 0: ``max_words``. A longer caption
     is cut and has no end token."""
 
     def __post_init__(self) -> None:
-        check_at_least_1(self, "max_words")
-        check_not_negative(self, "minimum_count", "max_caption_words", "vocabulary_size")
-        check_one_of(self, "tokenizer", ("words", "bpe", "unicode"))
-        check_one_of(self, "bad_data", ("", "skip", "refuse"))
         if (self.tokenizer == "bpe") != bool(self.vocabulary_size):
             raise ValueError("tokenizer bpe and vocabulary_size go together; give both or none")
         for key in ("minimum_count", "required_words", "extend_vocabulary"):
             if self.tokenizer == "bpe" and getattr(self, key):
                 raise ValueError(f"{key}: pieces of bpe make every word")
-        if self.required_words not in ("", "detector"):
-            raise ValueError(f"required_words must be detector or empty, not {self.required_words!r}")
 
     @property
     def rule(self) -> str:
@@ -108,9 +102,9 @@ class FeaturesConfig:
     """One or more files of bottom-up features in the format of Anderson et al."""
     npz: Str = ""
     """Folder with a file for each image."""
-    width: Int = 2048
+    width: PositiveInt = 2048
     """Width of a feature; not used for a store, which records it."""
-    max_regions: Int = 0
+    max_regions: NonNegativeInt = 0
     """Maximum number of regions of an image, the first in file order; 0: all. A store must have been converted with the
     same number."""
     image_sizes: StrList = field(default_factory=list)
@@ -121,8 +115,6 @@ class FeaturesConfig:
         published = [kind for kind in self._given() if kind != "store"]
         if len(published) > 1:
             raise ValueError(f"give one of {', '.join(published)}, not several")
-        check_at_least_1(self, "width")
-        check_not_negative(self, "max_regions")
         if self.image_sizes and not (self.hdf5 or self.npz):
             raise ValueError("image_sizes is for hdf5 and npz; other formats have the sizes of their images")
 
@@ -151,35 +143,26 @@ class OptimizerConfig:
     """A key of :data:`training.engine.optimizers.OPTIMIZERS`."""
     betas: list[Float] = field(default_factory=lambda: [0.9, 0.98])
     """Decay of the running means of the gradient and of its square; not for ``sgd``."""
-    momentum: Float = 0.9
+    momentum: Share = 0.9
     """Of ``sgd`` alone."""
-    eps: Float = 1e-9
-    weight_decay: Float = 0.0
+    eps: NonNegativeFloat = 1e-9
+    weight_decay: NonNegativeFloat = 0.0
     """Of matrices alone: biases, normalisations and embeddings do not decay."""
 
     def __post_init__(self) -> None:
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers of at least 0 and less than 1, not {self.betas}")
-        check_shares(self, "momentum")
-        check_not_negative(self, "eps", "weight_decay")
-
-
-CLIPPING_RULES = ("norm", "value", "none")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class ClippingConfig:
     """Clipping of the gradient of each module (captioner, backbone) separately."""
 
-    by: Str = "norm"
+    by: Literal["norm", "value", "none"] = "norm"
     """``norm``: the gradient is scaled down to the norm ``limit``; ``value``: every element is clamped to
     [-limit, limit]; ``none``."""
-    limit: Float = 5.0
+    limit: PositiveFloat = 5.0
     """Largest norm or absolute value."""
-
-    def __post_init__(self) -> None:
-        check_one_of(self, "by", CLIPPING_RULES)
-        check_positive(self, "limit")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
@@ -192,68 +175,66 @@ class ScheduledSamplingConfig:
 
     maximum: Float = 0.0
     """Largest probability; 0: no sampling."""
-    start: Int = 6
-    every: Int = 5
+    start: NonNegativeInt = 6
+    every: PositiveInt = 5
     """Epochs from one increase to the next."""
-    increase: Float = 0.05
+    increase: NonNegativeFloat = 0.05
 
     def __post_init__(self) -> None:
         if not 0 <= self.maximum <= 1:
             raise ValueError(f"maximum must be at least 0 and at most 1, not {self.maximum}")
-        check_not_negative(self, "start", "increase")
-        check_at_least_1(self, "every")
 
 
 @dataclass(frozen=True, config=FORBID_UNKNOWN_KEYS)
 class PhaseConfig:
     """A phase of training: a number of epochs with its own settings."""
 
-    name: Str
-    epochs: Int
-    learning_rate: Float
+    name: FileName
+    epochs: PositiveInt
+    learning_rate: NonNegativeFloat
     """Peak learning rate; ``schedule`` multiplies it. With ``noam`` 1.0 gives the rate of the paper."""
     schedule: Str = "cosine"
     """``cosine`` (warm-up, then half a cosine down to ``final_share``), ``linear``, ``exponential``, ``hold``, ``noam``
     or ``constant``: a key of :data:`training.engine.schedules.SCHEDULES`."""
-    warmup_steps: Int = 0
+    warmup_steps: NonNegativeInt = 0
     """Number of steps in which the learning rate rises linearly."""
-    final_share: Float = 0.02
+    final_share: NonNegativeFloat = 0.02
     """Share of the learning rate at the end of any schedule but ``noam`` and ``constant``."""
     hold_steps: Int = 0
     """Step until which a ``hold`` keeps the peak learning rate."""
     decay_steps: Int = 0
     """Step at which a ``hold`` has reached ``final_share`` of it."""
-    schedule_width: Int = 512
+    schedule_width: PositiveInt = 512
     """Model width in the formula of ``noam``."""
-    stop_after: Int = 0
+    stop_after: NonNegativeInt = 0
     """Number of epochs after which the phase ends, while its schedule is still that of ``epochs``; 0: ``epochs``."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     clipping: ClippingConfig = field(default_factory=ClippingConfig)
-    images_per_batch: Int = 20
+    images_per_batch: PositiveInt = 20
     """Images per step, over all processes; pairs with ``pairs``."""
     pairs: Bool = False
     """Train on pairs of an image and one of its captions in random order, as most published codes do, for which an
     image is encoded once for each caption. False: an image comes with all its captions, is encoded once for them, and
     shares a batch with images whose captions have as many words."""
-    accumulate: Int = 1
+    accumulate: PositiveInt = 1
     """Number of parts in which a process computes its images of a step in sequence: less memory, the same result."""
     flip: Bool = True
     """Mirror half of the images."""
     crop: Float = 1.0
     """Smallest share of each side that a random crop keeps; 1: the whole image."""
-    degrade: Float = 0.0
+    degrade: Share = 0.0
     """Share of the views that are made worse as a robot's camera makes them: dark, tilted, blurred, noisy or
     compressed."""
-    average: Float = 0.0
+    average: Share = 0.0
     """Decay per step of the moving average of the weights, e.g. 0.997; the average is then scored, saved and passed on
     to the next phase. 0: no average."""
-    patience: Int = 0
+    patience: NonNegativeInt = 0
     """Number of epochs without a better dev CIDEr after which the phase ends; 0: it never ends early."""
     from_best: Bool = False
     """Start from the best model of the previous phases by dev CIDEr, instead of the last one."""
     objective: Str = "cross_entropy"
     """A key of :data:`training.objectives.OBJECTIVES`."""
-    backbone_learning_rate: Float = 0.0
+    backbone_learning_rate: NonNegativeFloat = 0.0
     """Peak learning rate of the backbone; 0 freezes it and, with a ``crop`` of 1, uses cached features."""
     backbone_layer_decay: Float = 1.0
     """Factor of the backbone's learning rate from one layer to the layer before it, e.g. 0.75 for a vision transformer;
@@ -261,9 +242,9 @@ class PhaseConfig:
     backbone_coarse_only: Bool = False
     """Train only the layers of the backbone behind the feature map of stride 8: the early layers detect edges and
     textures, and take most of the time."""
-    patch_dropout: Float = 0.0
+    patch_dropout: Share = 0.0
     """Share of the visual tokens of an image that a step leaves out, in [0, 1): PatchDropout."""
-    label_smoothing: Float = 0.0
+    label_smoothing: Share = 0.0
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
     scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
     beam_size: Int | None = None
@@ -271,14 +252,14 @@ class PhaseConfig:
     reward_end_token: Bool = True
     """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
     code."""
-    reward_documents: Str = "images"
+    reward_documents: Literal["images", "captions"] = "images"
     """Documents of the reward's document frequencies: ``images``, or ``captions``, as in M2's code."""
-    cider_btw_reward: Float = 0.0
+    cider_btw_reward: NonNegativeFloat = 0.0
     """Share of the sampled caption's CIDErBtw that self-critical training subtracts from the reward; 0: none."""
-    presence_weight: Float = 0.0
+    presence_weight: NonNegativeFloat = 0.0
     """Weight of the presence loss of things (:mod:`training.objectives.presence`) beside cross-entropy, for a captioner
     that predicts ``things`` and data with exhaustive lists; 0: none."""
-    absent_penalty: Float = 0.0
+    absent_penalty: NonNegativeFloat = 0.0
     """What self-critical training subtracts from the reward for each thing that a caption names and neither the list
     nor the captions of the image do, and for each colour that it gives to a thing where they give it another, or that
     colour to other things, for images with an exhaustive list; 0: nothing."""
@@ -287,7 +268,6 @@ class PhaseConfig:
     (:mod:`training.models.eight_bits`), so that the model learns with it."""
 
     def __post_init__(self) -> None:
-        check_file_name(self, "name")
         if self.schedule == "noam" and self.warmup_steps < 1:
             raise ValueError("schedule noam needs warmup_steps (10000 in the paper)")
         if self.schedule == "hold" and not self.warmup_steps <= self.hold_steps < self.decay_steps:
@@ -295,21 +275,16 @@ class PhaseConfig:
                 "schedule hold needs warmup_steps <= hold_steps < decay_steps, "
                 f"not {self.warmup_steps}, {self.hold_steps}, {self.decay_steps}"
             )
-        check_at_least_1(self, "epochs", "images_per_batch", "accumulate", "schedule_width")
-        check_not_negative(self, "learning_rate", "warmup_steps", "final_share", "stop_after", "patience")
-        check_not_negative(self, "backbone_learning_rate", "cider_btw_reward", "presence_weight", "absent_penalty")
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
         if not 0 < self.backbone_layer_decay <= 1:
             raise ValueError(f"backbone_layer_decay must be more than 0 and at most 1, not {self.backbone_layer_decay}")
         if not 0 < self.crop <= 1:
             raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
-        check_shares(self, "average", "patch_dropout", "label_smoothing", "degrade")
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.cider_btw_reward and self.objective != "self_critical":
             raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
-        check_one_of(self, "reward_documents", ("images", "captions"))
         if self.pairs and self.objective == "self_critical":
             raise ValueError("pairs: self_critical has no use for human captions; leave it out")
         if self.objective == "self_critical" and self.beam_size is not None and self.beam_size < 2:
@@ -339,33 +314,29 @@ class EvaluationConfig:
     :class:`smart_caption_ros.captioning.search.Search`.
     """
 
-    beam_size: Int | None = None
-    images_per_batch: Int = 200
+    beam_size: PositiveInt | None = None
+    images_per_batch: PositiveInt = 200
     """Images that a process captions at a time; it does not change the scores."""
-    subset: Int = 0
+    subset: NonNegativeInt = 0
     """Number of dev images, drawn once with the seed, that are scored after an epoch; 0: all. The best epoch is one of
     those that are scored on the whole split: the last ones of a phase and, in a phase with ``patience``, those with the
     best score of the subset."""
-    whole_split_in_last_epochs: Int = 1
+    whole_split_in_last_epochs: PositiveInt = 1
     """Number of epochs at the end of a phase that are scored on the whole split."""
-    repeat_penalty: Float | None = None
+    repeat_penalty: NonNegativeFloat | None = None
     """Natural logarithm that the search subtracts for a content word that the caption has already; 0: nothing."""
-    end_penalty: Float | None = None
+    end_penalty: NonNegativeFloat | None = None
     """Natural logarithm that the search subtracts from the logit of the end token, so that captions become longer; 0:
     nothing."""
     length_penalty: Float | None = None
     """Captions are ranked by score / length ** length_penalty, which needs ``finished: apart``."""
-    min_words: Int | None = None
+    min_words: PositiveInt | None = None
     """Shortest caption in words, or pieces of words, end token included."""
-    no_repeat_ngram: Int | None = None
+    no_repeat_ngram: NonNegativeInt | None = None
     """n: no n words, or pieces of words, in a row occur twice in a caption; 0: any may."""
     finished: Finished | None = None
     """Where finished hypotheses are kept: in their beams (``in_beams``) or, as published captioners have it, ``apart``
     from the beams."""
-
-    def __post_init__(self) -> None:
-        check_at_least_1(self, "beam_size", "images_per_batch", "whole_split_in_last_epochs", "min_words")
-        check_not_negative(self, "subset", "repeat_penalty", "end_penalty", "no_repeat_ngram")
 
     @property
     def search(self) -> dict[str, Any]:
@@ -378,10 +349,10 @@ class EvaluationConfig:
 class ExperimentConfig:
     """Training of a captioner."""
 
-    name: Str
+    name: FileName
     """Name of the run and of its folder."""
     phases: list[PhaseConfig]
-    seed: Int = 1
+    seed: NonNegativeInt = 1
     precision: Str = "auto"
     """``fp32``, ``bf16``, ``fp16`` (autocast; the gradients of ``fp16`` are scaled), or ``auto``: the fastest one, see
     :mod:`training.engine.precision`."""
@@ -390,7 +361,7 @@ class ExperimentConfig:
     makes them faster."""
     checkpoint_minutes: Float = 3.0
     """Least time between checkpoints; one is also written after every epoch."""
-    log_every: Int = 10
+    log_every: PositiveInt = 10
     """Number of steps between readings of loss, reward and gradient norms, which wait for the device and the other
     processes. TensorBoard gets their means over these steps. A loss that is not finite ends the run at the next
     reading, and checkpoints within an epoch are written after a reading."""
@@ -405,7 +376,7 @@ class ExperimentConfig:
     """A YOLOX-nano side by side with the backbone, whose features and class scores are part of the visual tokens:
     ``yolox_nano.onnx``, the released file under ``detectors/`` of the data folder, or, with a slash, such a file below
     the checkout or absolute."""
-    image_size: Int = 0
+    image_size: NonNegativeInt = 0
     """Width and height in pixels of the frames that the backbone takes, a multiple of its patches or of 32; 0: its own,
     224 for the networks of this project."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -424,7 +395,6 @@ class ExperimentConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
-        check_file_name(self, "name")
         names = [phase.name for phase in self.phases]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"phases: two are named {repeated[0]!r}")
@@ -432,9 +402,8 @@ class ExperimentConfig:
             raise ValueError("phases: expected a list of phases, found none")
         if self.phases[0].from_best:
             raise ValueError("phases[0]: from_best: no phase comes before it")
-        check_one_of(self, "precision", ("auto", "fp32", "bf16", "fp16"))
-        check_not_negative(self, "seed", "image_size")
-        check_at_least_1(self, "log_every")
+        if self.precision not in (known := ("auto", "fp32", "bf16", "fp16")):
+            raise ValueError(f"precision must be one of {', '.join(known)}, not {self.precision!r}")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if not self.start_from:
@@ -471,14 +440,13 @@ class AverageMemberConfig:
 class RecipeConfig:
     """A file with several runs, trained one after the other, and the average of their weights."""
 
-    name: Str
+    name: FileName
     runs: list[dict[str, Any]]
     """Experiments. ``run:NAME`` as a path is the result of the run ``NAME`` of this file, which stands before it."""
     average: list[AverageMemberConfig] = field(default_factory=list)
     """Models whose weights are averaged; empty: the result is that of the last run."""
 
     def __post_init__(self) -> None:
-        check_file_name(self, "name")
         if not self.runs:
             raise ValueError("runs: expected a list of experiments, found none")
         if len(self.average) == 1:

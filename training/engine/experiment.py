@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 from pydantic.dataclasses import dataclass
 
 from training.configs.parsing import build_config, read_experiment_file, set_key, unknown_key
+from training.configs.ranges import check_value
 from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, RecipeConfig
 from training.data.datasets import DATASETS
 from training.data.tokenizer import RULES
@@ -77,13 +78,12 @@ def _check_model_keys(config: ExperimentConfig, where: str) -> None:
     known = [field.name for field in fields(FAMILIES[config.family].Config) if field.name not in shared]
     if unknown := [key for key in config.model if key not in known]:
         raise ConfigError(f"{where}: model: {unknown_key(unknown[0], known)}")
-    types = get_type_hints(FAMILIES[config.family].Config)
+    types = get_type_hints(FAMILIES[config.family].Config, include_extras=True)
     for key, value in config.model.items():
-        wanted = (int, float) if types[key] is float else types[key]
-        if types[key] in (bool, int, float, str) and (
-            not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool)
-        ):
-            raise ConfigError(f"{where}: model: {key}: expected {types[key].__name__}, found {value!r}")
+        try:
+            check_value(key, types[key], value)
+        except ValueError as error:
+            raise ConfigError(f"{where}: model: {error}") from None
 
 
 def _check_name(value: Any, known: Iterable[str], where: str, key: str) -> None:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.configs.checks import check_at_least_1
+from training.configs.ranges import PositiveInt, check_ranges
 
 PADDING_ID = Vocabulary.padding_id
 """Id of the padding word, the same in every vocabulary."""
@@ -160,15 +160,15 @@ class CaptionerConfig:
     """The fields that the configuration of every family has; a family adds its own hyper-parameters.
 
     Raises:
-        ValueError: a value is out of range; the message names it.
+        ValueError: a value has another type or is out of range; the message names it.
     """
 
-    vocabulary_size: int
-    token_width: int
+    vocabulary_size: PositiveInt
+    token_width: PositiveInt
     """Width of a visual token."""
 
     def __post_init__(self) -> None:
-        check_at_least_1(self, "vocabulary_size", "token_width")
+        check_ranges(self)
 
 
 class Captioner(nn.Module):

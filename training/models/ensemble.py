@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,15 +22,6 @@ from training.models.captioner import (
 from training.models.families import SINGLE_FAMILIES
 
 
-class MemberConfig(TypedDict):
-    """A captioner of a single family inside an ensemble."""
-
-    family: str
-    """A key of :data:`training.models.families.SINGLE_FAMILIES`."""
-    model: dict[str, Any]
-    """Its hyper-parameters, without vocabulary size and token width."""
-
-
 @dataclass(frozen=True)
 class EnsembleConfig(CaptionerConfig):
     """The members; their vocabulary and visual tokens are those of the ensemble.
@@ -39,7 +30,9 @@ class EnsembleConfig(CaptionerConfig):
         ValueError: there is no member, or one is of an unknown family.
     """
 
-    members: list[MemberConfig] = field(default_factory=list)
+    members: list[dict[str, Any]] = field(default_factory=list)
+    """For each its ``family``, a key of :data:`training.models.families.SINGLE_FAMILIES`, and its hyper-parameters
+    ``model``, without vocabulary size and token width."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -140,17 +133,17 @@ class Ensemble(Captioner):
             member.on_step(context)
 
 
-def _construct(member: MemberConfig, config: CaptionerConfig) -> Captioner:
+def _construct(member: dict[str, Any], config: CaptionerConfig) -> Captioner:
     """Construct a member with the vocabulary size and token width of the ensemble."""
     family = SINGLE_FAMILIES[member["family"]]
     return family(family.Config(config.vocabulary_size, config.token_width, **member["model"]))
 
 
-def _describe(family: str, captioner: Captioner) -> MemberConfig:
+def _describe(family: str, captioner: Captioner) -> dict[str, Any]:
     """Describe a captioner as a member: its family, and the hyper-parameters that only this family has."""
     shared = CaptionerConfig.__dataclass_fields__
     options = {name: value for name, value in asdict(captioner.config).items() if name not in shared}
-    return MemberConfig(family=family, model=options)
+    return {"family": family, "model": options}
 
 
 def _mean_probabilities(logits: Sequence[Tensor]) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.configs.checks import check_at_least_1
+from training.configs.ranges import PositiveFloat, PositiveInt
 from training.models.captioner import Visual
 from training.models.text_decoder import DecoderContext, TextDecoder, TextDecoderConfig, TextLayer
 
@@ -15,20 +15,19 @@ from training.models.text_decoder import DecoderContext, TextDecoder, TextDecode
 class Florence2Config(TextDecoderConfig):
     """Hyper-parameters; the defaults are the sizes of Florence-2-base."""
 
-    layers: int = 6
-    epsilon: float = 1e-5
+    layers: PositiveInt = 6
+    epsilon: PositiveFloat = 1e-5
     transform: bool = False
     word_bias: bool = False
-    max_length: int = 1024
-    encoder_layers: int = 6
-    encoder_heads: int = 12
-    encoder_d_ff: int = 3072
+    max_length: PositiveInt = 1024
+    encoder_layers: PositiveInt = 6
+    encoder_heads: PositiveInt = 12
+    encoder_d_ff: PositiveInt = 3072
     question: list[int] = field(default_factory=list)
     """Ids of the words that the encoder reads after the visual tokens."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least_1(self, "encoder_layers", "encoder_heads", "encoder_d_ff")
         if self.d_model != self.token_width or self.d_model % self.encoder_heads:
             raise ValueError(
                 f"d_model ({self.d_model}) must be the width of a visual token ({self.token_width}) and a multiple of "

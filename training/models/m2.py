@@ -9,13 +9,13 @@ LayerNorm before the gates, and the gated sum has neither.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.configs.checks import check_not_negative, check_one_of
+from training.configs.ranges import NonNegativeInt, PositiveInt
 from training.models.attention import KeysValues
 from training.models.captioner import PADDING_ID, BufferPolicy
 from training.models.layers import DecoderLayer
@@ -26,22 +26,19 @@ from training.models.smart import Smart, SmartConfig
 class M2Config(SmartConfig):
     """Hyper-parameters; the defaults are those of the paper's Sec. 4.2, the choices those of its Table 1."""
 
-    encoder_layers: int = 3
-    decoder_layers: int = 3
-    connections: str = "meshed"
+    encoder_layers: PositiveInt = 3
+    decoder_layers: PositiveInt = 3
+    connections: Literal["meshed", "one_to_one"] = "meshed"
     """``meshed``: every decoder layer attends to all encoder levels; ``one_to_one``: to the level of its own number,
     without gates."""
-    gates: str = "sigmoid"
+    gates: Literal["sigmoid", "softmax"] = "sigmoid"
     """``sigmoid`` (Eq. 8) or ``softmax``: over the levels, for every channel."""
-    word_vector_width: int = 0
+    word_vector_width: NonNegativeInt = 0
     """Width of pretrained word vectors, such as GloVe's, that represent words at input and output (Sec. 4.2, novel
     object captioning); 0: learnt embeddings of width ``d_model`` and a projection of their own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of(self, "connections", ("meshed", "one_to_one"))
-        check_one_of(self, "gates", ("sigmoid", "softmax"))
-        check_not_negative(self, "word_vector_width")
         if self.output_bias and self.word_vector_width:
             raise ValueError("output_bias: with word_vector_width, logits are products with the vectors of all words")
         if self.connections == "one_to_one" and self.encoder_layers != self.decoder_layers:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.configs.checks import check_not_negative, check_shares
+from training.configs.ranges import NonNegativeFloat, PositiveInt, Share
 from training.models.attention import TransformerConfig, draw_matrices
 from training.models.captioner import Visual
 from training.models.layers import Dropout, EncoderLayer, sinusoidal_positions
@@ -32,12 +32,12 @@ of the variance, exceeds by far where deviations are small. float16 can hold it.
 class ObjectRelationConfig(TransformerConfig):
     """Hyper-parameters; the defaults are the published sizes."""
 
-    encoder_layers: int = 6
-    decoder_layers: int = 6
+    encoder_layers: PositiveInt = 6
+    decoder_layers: PositiveInt = 6
     output_bias: bool = True
-    token_dropout: float = 0.5
+    token_dropout: Share = 0.5
     """Dropout probability of the projected visual tokens."""
-    added_size: float = 1.0
+    added_size: NonNegativeFloat = 1.0
     """Added to the widths and heights of boxes, which are fractions of the image; 0 gives the equation of the paper."""
     legacy_extra_skip: bool = False
     """Whether the encoder's attention adds its input before its output projection, as some published models do."""
@@ -47,8 +47,6 @@ class ObjectRelationConfig(TransformerConfig):
         super().__post_init__()
         if self.legacy_extra_skip and self.attention_on_attention:
             raise ValueError("legacy_extra_skip goes with an output projection, not with attention_on_attention")
-        check_shares(self, "token_dropout")
-        check_not_negative(self, "added_size")
 
 
 def embed_geometry(boxes_xyxy: Tensor, added_size: float) -> Tensor:

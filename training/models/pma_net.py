@@ -8,13 +8,13 @@ is chosen here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training.configs.checks import check_at_least_1, check_one_of
+from training.configs.ranges import PositiveInt
 from training.models.attention import MASKED_SCORE, TransformerConfig, WordAttention, WordCache, converted_for_products
 from training.models.captioner import (
     PADDING_ID,
@@ -36,21 +36,21 @@ _DISTANCES_AT_A_TIME = 1 << 25
 class PmaNetConfig(TransformerConfig):
     """Hyper-parameters; the defaults are those of the paper's Sec. 4.2 as far as it states them."""
 
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    prototypes: int = 1024
+    encoder_layers: PositiveInt = 6
+    decoder_layers: PositiveInt = 6
+    prototypes: PositiveInt = 1024
     """m, prototypes of each layer."""
-    bank_steps: int = 1500
+    bank_steps: PositiveInt = 1500
     """T, training steps whose words the bank holds."""
-    bank_words: int = 16
+    bank_words: PositiveInt = 16
     """Words of a step that the bank holds, drawn at random; the paper keeps all, 10^8 vectors a layer."""
-    refreshes_per_epoch: int = 2
+    refreshes_per_epoch: PositiveInt = 2
     """Number of times in an epoch that the prototypes are computed anew, once the bank is full."""
-    neighbours: int = 8
+    neighbours: PositiveInt = 8
     """k, keys whose values are interpolated in Eq. 4."""
-    cluster_iterations: int = 10
+    cluster_iterations: PositiveInt = 10
     """Iterations of k-means."""
-    clusters: str = "all_heads"
+    clusters: Literal["all_heads", "each_head", "joined_heads"] = "all_heads"
     """What is clustered: ``all_heads``, the vectors of all heads together, as the paper counts them, so that all heads
     have the same prototypes; ``each_head``, those of each head by themselves; ``joined_heads``, the vectors of width
     ``d_model``."""
@@ -61,10 +61,6 @@ class PmaNetConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least_1(
-            self, "prototypes", "bank_steps", "bank_words", "refreshes_per_epoch", "neighbours", "cluster_iterations"
-        )
-        check_one_of(self, "clusters", ("all_heads", "each_head", "joined_heads"))
         for name in ("prototypes", "neighbours"):
             if getattr(self, name) > self.bank_steps * self.bank_words:
                 raise ValueError(

@@ -1,7 +1,9 @@
 """The published decoders as values of :class:`TextDecoderConfig`; the defaults are the sizes of the base models."""
 
 from dataclasses import dataclass
+from typing import Literal
 
+from training.configs.ranges import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from training.models.text_decoder import TextDecoder, TextDecoderConfig
 
 
@@ -14,12 +16,12 @@ class Blip(TextDecoder):
 
 @dataclass(frozen=True)
 class GitConfig(TextDecoderConfig):
-    layers: int = 6
-    max_length: int = 1024
+    layers: PositiveInt = 6
+    max_length: PositiveInt = 1024
     transform: bool = False
-    image: str = "prefix"
+    image: Literal["cross", "prefix"] = "prefix"
     project_tokens: bool = True
-    token_epsilon: float = 1e-5
+    token_epsilon: NonNegativeFloat = 1e-5
 
 
 class Git(TextDecoder):
@@ -35,12 +37,12 @@ class Git(TextDecoder):
 @dataclass(frozen=True)
 class VisionEncoderDecoderConfig(TextDecoderConfig):
     activation: str = "gelu_new"
-    epsilon: float = 1e-5
+    epsilon: PositiveFloat = 1e-5
     norm_first: bool = True
     embedding_norm: bool = False
     transform: bool = False
     word_bias: bool = False
-    max_length: int = 1024
+    max_length: PositiveInt = 1024
 
 
 class VisionEncoderDecoder(TextDecoder):
@@ -51,25 +53,25 @@ class VisionEncoderDecoder(TextDecoder):
 
 @dataclass(frozen=True)
 class SmolVlmConfig(TextDecoderConfig):
-    d_model: int = 576
-    heads: int = 9
-    key_value_heads: int | None = 3
-    d_ff: int = 1536
-    layers: int = 30
-    dropout: float = 0.0
+    d_model: PositiveInt = 576
+    heads: PositiveInt = 9
+    key_value_heads: PositiveInt | None = 3
+    d_ff: PositiveInt = 1536
+    layers: PositiveInt = 30
+    dropout: Share = 0.0
     activation: str = "silu"
     gated: bool = True
     bias: bool = False
-    norm: str = "rms"
-    epsilon: float = 1e-5
+    norm: Literal["layer", "rms"] = "rms"
+    epsilon: PositiveFloat = 1e-5
     norm_first: bool = True
     embedding_norm: bool = False
     transform: bool = False
     word_bias: bool = False
     tied: bool = False
-    max_length: int = 8192
-    rotary_base: float = 1e5
-    image: str = "prefix"
+    max_length: PositiveInt = 8192
+    rotary_base: NonNegativeFloat = 1e5
+    image: Literal["cross", "prefix"] = "prefix"
     causal_image: bool = True
     project_tokens: bool = True
 

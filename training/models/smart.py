@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from training.configs.checks import check_not_negative
+from training.configs.ranges import NonNegativeInt, PositiveInt
 from training.models.attention import TransformerConfig, WordCache
 from training.models.captioner import PADDING_ID, Slots, State, Visual
 from training.models.layers import EncoderLayer
@@ -27,23 +27,19 @@ _PADDING_LOGIT = -1e4
 class SmartConfig(TransformerConfig):
     """Hyper-parameters; the defaults are those of the paper's Sec. IV-C."""
 
-    encoder_layers: int = 2
-    decoder_layers: int = 2
-    memory_slots: int = 40
+    encoder_layers: PositiveInt = 2
+    decoder_layers: PositiveInt = 2
+    memory_slots: NonNegativeInt = 40
     """Memory slots of each encoder layer, Table II."""
     attend_padding: bool = False
     """Whether the encoder and the decoder attend to padded regions. M2's published code does: it looks for padding
     after the projection of the regions, whose bias has made it differ from zero."""
-    things: int = 0
+    things: NonNegativeInt = 0
     """Number of things whose presence is predicted from the visual tokens and added to each of them, 0 in the paper.
     LightCap (Wang et al., 2022) shows its decoder predicted concepts in a similar way."""
     mask_padding_words: bool = False
     """Whether a padding word inside a caption is invisible to the words after it and predicts all words alike, as in
     M2's published decoder. Makes a difference to a search that may choose padding."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_not_negative(self, "memory_slots", "things")
 
 
 class PaddingState(NamedTuple):

@@ -12,14 +12,14 @@ decoded before, d model width, d_h = d / H.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.configs.checks import check_at_least_1, check_not_negative, check_one_of, check_positive, check_shares
+from training.configs.ranges import NonNegativeFloat, PositiveFloat, PositiveInt, Share
 from training.models.attention import MASKED_SCORE, HeadProjections, KeysValues, WordCache, converted_for_products
 from training.models.captioner import CaptionerConfig, ParallelCaptioner, Slots, Visual
 from training.models.layers import Dropout
@@ -45,22 +45,22 @@ NORMS: dict[str, type[nn.LayerNorm] | type[nn.RMSNorm]] = {"layer": nn.LayerNorm
 class TextDecoderConfig(CaptionerConfig):
     """The parts of a decoder; the defaults are BERT's with cross-attention."""
 
-    d_model: int = 768
-    heads: int = 12
-    key_value_heads: int | None = None
+    d_model: PositiveInt = 768
+    heads: PositiveInt = 12
+    key_value_heads: PositiveInt | None = None
     """Heads of keys and values in self-attention, each for as many heads of queries; None: as many as ``heads``."""
-    d_ff: int = 3072
-    layers: int = 12
-    dropout: float = 0.1
+    d_ff: PositiveInt = 3072
+    layers: PositiveInt = 12
+    dropout: Share = 0.1
     activation: str = "gelu"
     """A key of :data:`ACTIVATIONS`, or of :data:`GATES` where the layers are gated."""
     gated: bool = False
     """Whether the feed-forward multiplies its inner values by an activated second projection."""
     bias: bool = True
     """Whether the linear layers have one."""
-    norm: str = "layer"
+    norm: Literal["layer", "rms"] = "layer"
     """``layer`` or ``rms``."""
-    epsilon: float = 1e-12
+    epsilon: PositiveFloat = 1e-12
     """Addend of the variance in every norm of the decoder."""
     norm_first: bool = False
     """Whether a norm comes before its part of the layer, and one after the last layer (GPT-2, Llama); otherwise it
@@ -73,17 +73,17 @@ class TextDecoderConfig(CaptionerConfig):
     """Whether the projection to the words has a bias."""
     tied: bool = True
     """Whether the embeddings of the words are the weights of the projection to them."""
-    max_length: int = 512
+    max_length: PositiveInt = 512
     """Longest sequence of words, prompt included; of learnt positions, which the table covers."""
-    rotary_base: float = 0.0
+    rotary_base: NonNegativeFloat = 0.0
     """Base of the frequencies of rotary positions; 0: positions are learnt, and those of words count words alone."""
-    image: str = "cross"
+    image: Literal["cross", "prefix"] = "cross"
     """``cross``: words see the image by cross-attention; ``prefix``: as a prefix of their self-attention."""
     causal_image: bool = False
     """Whether a token of the prefix sees only what stands before it; otherwise tokens see each other."""
     project_tokens: bool = False
     """Whether a linear layer brings the visual tokens to the decoder's width first."""
-    token_epsilon: float = 0.0
+    token_epsilon: NonNegativeFloat = 0.0
     """Addend of the variance in the LayerNorm of projected tokens; 0: they have none."""
     before_image: list[int] = field(default_factory=list)
     """Ids of the words before the image, where it is a prefix."""
@@ -93,13 +93,8 @@ class TextDecoderConfig(CaptionerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least_1(self, "d_model", "heads", "key_value_heads", "d_ff", "layers", "max_length")
-        check_shares(self, "dropout")
-        check_positive(self, "epsilon")
-        check_not_negative(self, "rotary_base", "token_epsilon")
-        check_one_of(self, "activation", GATES if self.gated else ACTIVATIONS)
-        check_one_of(self, "norm", NORMS)
-        check_one_of(self, "image", ("cross", "prefix"))
+        if self.activation not in (known := GATES if self.gated else ACTIVATIONS):
+            raise ValueError(f"activation must be one of {', '.join(known)}, not {self.activation!r}")
         for whole, part in (("d_model", "heads"), ("heads", "key_value_heads")):
             if getattr(self, whole) % (getattr(self, part) or 1):
                 raise ValueError(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from training.configs.checks import check_at_least_1, check_shares
+from training.configs.ranges import PositiveInt, Share
 from training.models.attention import MASKED_SCORE
 from training.models.captioner import PADDING_ID, Captioner, CaptionerConfig, Rows, Step, Visual
 from training.models.layers import Dropout, mean_of_real
@@ -20,19 +20,14 @@ from training.models.layers import Dropout, mean_of_real
 class UpDownConfig(CaptionerConfig):
     """Hyper-parameters; the defaults are the published sizes."""
 
-    lstm_units: int = 1000
+    lstm_units: PositiveInt = 1000
     """Units of either LSTM, M in the paper."""
-    attention_units: int = 512
+    attention_units: PositiveInt = 512
     """Units of the additive attention, H in the paper."""
-    embedding_width: int = 1000
+    embedding_width: PositiveInt = 1000
     """Width of a word embedding, E in the paper."""
-    dropout: float = 0.0
+    dropout: Share = 0.0
     """Dropout probability of the word embedding and of the language LSTM's output; the paper has none."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least_1(self, "lstm_units", "attention_units", "embedding_width")
-        check_shares(self, "dropout")
 
 
 class EncodedTokens(NamedTuple):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from training.configs.ranges import PositiveInt
 from training.models.captioner import PADDING_ID, Captioner, Rows, Step, Visual
 from training.models.layers import Dropout, mean_of_real
 from training.models.x_linear import EncodedRegions, RegionUpdate, XLinearAttention, XLinearConfig
@@ -23,12 +24,12 @@ class XLanConfig(XLinearConfig):
     ``dropout`` is also behind embedded words and of the context.
     """
 
-    d_model: int = 1024
-    attention_units: int = 64
+    d_model: PositiveInt = 1024
+    attention_units: PositiveInt = 64
     """512 in the paper, which has no heads."""
-    encoder_layers: int = 4
+    encoder_layers: PositiveInt = 4
     """Blocks of the encoder, 1 + M in the paper."""
-    decoder_layers: int = 1
+    decoder_layers: PositiveInt = 1
     """Blocks of the decoder."""
 
 

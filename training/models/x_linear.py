@@ -9,13 +9,13 @@ Shapes: B images, Q queries, K keys, H heads, D model width, D_h = D / H, D_c hi
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.configs.checks import check_at_least_1, check_one_of, check_positive, check_shares
+from training.configs.ranges import PositiveFloat, PositiveInt, Share
 from training.models.attention import MASKED_SCORE, KeysValues, converted_for_products
 from training.models.captioner import CaptionerConfig
 from training.models.layers import Dropout
@@ -33,30 +33,26 @@ ACTIVATIONS: dict[str, Callable[[float], nn.Module]] = {
 class XLinearConfig(CaptionerConfig):
     """Hyper-parameters that X-LAN and X-Transformer share; the defaults are those of the published configurations."""
 
-    d_model: int
+    d_model: PositiveInt
     """D, width of regions, words and attention."""
-    attention_units: int
+    attention_units: PositiveInt
     """D_c, hidden width of the attention."""
-    encoder_layers: int
-    decoder_layers: int
-    heads: int = 8
-    activation: str = "celu"
+    encoder_layers: PositiveInt
+    decoder_layers: PositiveInt
+    heads: PositiveInt = 8
+    activation: Literal["celu", "elu", "relu"] = "celu"
     """A key of :data:`ACTIVATIONS`."""
-    alpha: float = 1.3
+    alpha: PositiveFloat = 1.3
     """Factor of ``celu`` and ``elu``."""
-    dropout: float = 0.5
+    dropout: Share = 0.5
     """Behind embedded regions, behind every block, and of what the family names."""
-    attention_dropout: float = 0.1
+    attention_dropout: Share = 0.1
     """Behind the hidden layer of the attention."""
-    region_dropout: float = 0.3
+    region_dropout: Share = 0.3
     """In :class:`RegionUpdate`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least_1(self, "d_model", "attention_units", "encoder_layers", "decoder_layers", "heads")
-        check_one_of(self, "activation", ACTIVATIONS)
-        check_positive(self, "alpha")
-        check_shares(self, "dropout", "attention_dropout", "region_dropout")
         if self.d_model % self.heads:
             raise ValueError(f"d_model ({self.d_model}) must be a multiple of heads ({self.heads})")
 

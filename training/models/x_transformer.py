@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training.configs.checks import check_at_least_1, check_shares
+from training.configs.ranges import PositiveInt, Share
 from training.models.attention import KeysValues, WordCache
 from training.models.captioner import PADDING_ID, BufferPolicy, ParallelCaptioner, Slots, Visual
 from training.models.layers import AddNorm, Dropout, FeedForward, mean_of_real, sinusoidal_positions
@@ -27,20 +27,15 @@ class XTransformerConfig(XLinearConfig):
     ``dropout`` is also behind every layer of the feed-forward and before the words' projection.
     """
 
-    d_model: int = 768
-    attention_units: int = 48
-    d_ff: int = 3072
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    word_dropout: float = 0.1
+    d_model: PositiveInt = 768
+    attention_units: PositiveInt = 48
+    d_ff: PositiveInt = 3072
+    encoder_layers: PositiveInt = 6
+    decoder_layers: PositiveInt = 6
+    word_dropout: Share = 0.1
     """Behind embedded words."""
-    max_length: int = 54
+    max_length: PositiveInt = 54
     """Longest sequence of words, begin token included, that the position table covers."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least_1(self, "d_ff", "max_length")
-        check_shares(self, "word_dropout")
 
 
 class XTransformerState(NamedTuple):
