@@ -176,7 +176,7 @@ PHASES = "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
         ({**GOOD, "name": "../../x"}, "", r"name: it becomes the name of a folder or file; .* '\.\./\.\./x'"),
         (phase(learning_rate="0.1"), "", "learning_rate: expected float, found '0.1'"),
         (phase(learning_rate=float("nan")), "", "learning_rate: .*finite number, found nan"),
-        (phase(name="a/b"), "", r"phases\[0\]: name becomes"),
+        (phase(name="a/b"), "", r"phases\[0\]: name: it becomes"),
         (f"{PHASES}name: 2024\n", "", "name: expected str, found 2024"),
         ({**GOOD, "model": {"heads": True}}, "", "model: heads: expected int, found True"),
         ({**GOOD, "model": {"dropout": "much"}}, "", "model: dropout: expected float, found 'much'"),
