@@ -1,18 +1,21 @@
 """The photographs of a data set: in files, in a zip, or in those of several sources."""
 
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
 from training.errors import DataError
+
+ImageReader: TypeAlias = Callable[[str], NDArray[np.uint8]]
+"""Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
 
 
 def read_photograph(path: Path, image: str) -> NDArray[np.uint8]:

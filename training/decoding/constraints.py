@@ -13,6 +13,7 @@ from smart_caption_ros.detection.detector import Detector
 from smart_caption_ros.grounding.class_words import ClassWords
 from training.data.inflection import plural
 from training.data.json_files import read_json_object
+from training.data.photographs import ImageReader
 from training.errors import DataError
 
 MOST_CONSTRAINTS = 3
@@ -61,7 +62,7 @@ def constraints_of_file(path: Path, images: Sequence[str], vocabulary: Vocabular
 
 
 def constraints_of_objects(
-    detector: Path, images: Iterable[str], read_image: Callable[[str], np.ndarray], vocabulary: Vocabulary
+    detector: Path, images: Iterable[str], read_image: ImageReader, vocabulary: Vocabulary
 ) -> Constraints:
     """Constrain the captions of images to name the objects that a detector finds in them.
 
@@ -70,7 +71,6 @@ def constraints_of_objects(
 
     Args:
         detector: an ONNX file (docs/objects.md), or the folder of a bundle with a detector.
-        read_image: reads an image, (H, W, 3) uint8 BGR.
 
     Raises:
         BundleError: the bundle is missing or wrong.

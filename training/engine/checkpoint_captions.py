@@ -1,6 +1,6 @@
 """Captions of a checkpoint: of photographs, or of the features that it was trained on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig
+from training.data.photographs import ImageReader
 from training.data.regions import RegionFeatures
 from training.data.stored_features import check_images, open_stored_features, visual_of_stored
 from training.data.visual_inputs import visual_of_images
@@ -21,8 +22,6 @@ from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, ConfigError, DataError
 from training.models.captioner import Visual
 
-ImageReader = Callable[[str], NDArray[np.uint8]]
-"""Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
 BATCH = 16
 """Images that are captioned at once, unless the caller says otherwise."""
 

@@ -1,23 +1,21 @@
 """Images with human captions that captioners are scored against: from a data set, COCO's files or a folder."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smart_caption_ros.sources import SourceError
 from smart_caption_ros.sources.image_folder import IMAGE_SUFFIXES, ImageFolder, natural_order
 from training.data.caption_dataset import CaptionDataset
 from training.data.coco import Karpathy, image_key, read_captions, read_image_files
 from training.data.json_files import read_json_object
-from training.data.photographs import PhotographArchive, read_photograph
+from training.data.photographs import ImageReader, PhotographArchive, read_photograph
 from training.data.things import Things
 from training.errors import DataError
 from training.evaluation.metrics.truth import ShownThings
-
-ImageReader = Callable[[str], np.ndarray]
-"""Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def _image_reader(images: Path | None, files: Mapping[str, str]) -> ImageReader 
         return None
     archive = PhotographArchive(images) if images.suffix == ".zip" else None
 
-    def read_image(image: str) -> np.ndarray:
+    def read_image(image: str) -> NDArray[np.uint8]:
         if image not in files:
             raise DataError(f"image {image} has captions but no file_name")
         return archive.read(files[image]) if archive else read_photograph(images / files[image], image)

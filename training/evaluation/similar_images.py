@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from smart_caption_ros.files import cache_folder, replaced_atomically, sha256_of
 from smart_caption_ros.imaging import resize_image
+from training.data.photographs import ImageReader
 from training.data.visual_inputs import VisualInputs
 from training.paths import data_folder
 from training.vision.released_weights import load_backbone, locate
@@ -34,9 +35,7 @@ _COMPARED_AT_A_TIME = 1000
 """Images that are compared with all others at a time: bounds the memory."""
 
 
-def photograph_features(
-    images: Sequence[str], read_image: Callable[[str], np.ndarray]
-) -> dict[str, NDArray[np.float32]]:
+def photograph_features(images: Sequence[str], read_image: ImageReader) -> dict[str, NDArray[np.float32]]:
     """Compute a feature vector of each photograph: the mean of the network's last feature map, of length 1.
 
     The vectors are kept in the cache folder, by the content of the photographs: computing them takes as long as
@@ -72,7 +71,7 @@ def cached_array(path: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any
     return array
 
 
-def _compute(weights: Path, images: Sequence[str], read_image: Callable[[str], np.ndarray]) -> NDArray[np.float32]:
+def _compute(weights: Path, images: Sequence[str], read_image: ImageReader) -> NDArray[np.float32]:
     """Run the network on photographs; returns (len(images), 1280) float32."""
     network = load_backbone(weights)
     vectors = []

@@ -6,7 +6,7 @@ CLIP-S and PAC-S say how near a caption is to its photograph, by CLIP, and need 
 to the human captions, token by token, by the vectors of a BERT.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
+from training.data.photographs import ImageReader
 from training.evaluation.metrics.metric import Metric, MetricError, mean_metric
 from training.vision.torchvision_operators import declare_torchvision_operators
 
@@ -62,10 +63,8 @@ class ClipScore:
         self._longest: int = self._model.config.text_config.max_position_embeddings
 
     @torch.inference_mode()
-    def embed_images(
-        self, images: Sequence[str], read_image: Callable[[str], NDArray[np.uint8]]
-    ) -> NDArray[np.float32]:
-        """Embed images, (n, d) unit vectors; ``read_image`` reads the (H, W, 3) uint8 BGR image of an id."""
+    def embed_images(self, images: Sequence[str], read_image: ImageReader) -> NDArray[np.float32]:
+        """Embed images, (n, d) unit vectors."""
         parts = []
         for start in range(0, len(images), BATCH):
             pixels = [self._pixels(read_image(image)) for image in images[start : start + BATCH]]
