@@ -13,6 +13,9 @@ Rows are in the order of the index. The index of a shard is written last, and ev
 name and renamed, so a killed writer leaves complete shards and temporary files, which the next writer removes. Several
 processes may write to one store: each writes whole shards, one process at a time.
 
+A store, or an array of it, that is missing, malformed or cut short is a :class:`DataError`, which names the file; so is
+an image that the store lacks.
+
 An image may lack what its source did not have. Where its size is unknown, ``width`` and ``height`` are null, and its
 boxes are fractions of the image. Where its boxes are unknown, their rows are zeros and its entry has
 ``"boxes": false``.
@@ -44,10 +47,6 @@ class MappedArray:
     """The array of an npy file as a memory map."""
 
     def __init__(self, path: Path, shape: tuple[int, int], dtype: type) -> None:
-        """
-        Raises:
-            DataError: the file is missing, cut short, or holds another array.
-        """
         try:
             mapped: Any = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
@@ -78,10 +77,6 @@ class FeatureStore:
     """A store that is open for reading, a :class:`training.data.regions.RegionFeatures`."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Raises:
-            DataError: the folder is not a store, or its manifest or an index is malformed.
-        """
         self.folder = folder
         if not (folder / MANIFEST).exists():
             raise DataError(f"{folder / MANIFEST}: no such file; `python -m training.features` makes a feature store")
@@ -100,11 +95,7 @@ class FeatureStore:
         self.refresh()
 
     def refresh(self) -> None:
-        """Find the shards that were written since the last call. Other threads may read meanwhile.
-
-        Raises:
-            DataError: an index or an array is malformed.
-        """
+        """Find the shards that were written since the last call. Other threads may read meanwhile."""
         known = len(self.shards)
         for number, path in enumerate(sorted(self.folder.glob("shard-*.json"))[known:], known):
             if path != shard_file(self.folder, number, "json"):
@@ -139,11 +130,7 @@ class FeatureStore:
         return checked_regions(_where(self.folder, entry.shard, image), self.width, self.tokens(image), boxes, size)
 
     def read_batch(self, images: Sequence[str]) -> Visual:
-        """Read B images as one batch, padded with zeros: tokens float16, boxes as fractions, None where any is unknown.
-
-        Raises:
-            DataError: an image is missing or malformed; names the file, the id and the reason.
-        """
+        """Read B images as a batch padded with zeros: tokens float16, boxes as fractions, None where any is unknown."""
         entries = [self.entry(image) for image in images]
         for entry in entries:  # all images are requested of the disk before the first is waited for
             self.shards[entry.shard].tokens.will_need(entry.place.start, entry.place.stop)
@@ -164,11 +151,7 @@ class FeatureStore:
         return Regions(shard.tokens.array[entry.place], boxes, size)
 
     def entry(self, image: str) -> "_Entry":
-        """Return the index entry of an image.
-
-        Raises:
-            DataError: the image is missing; shows an id of the store.
-        """
+        """Return the index entry of an image."""
         if (entry := self.entries.get(image)) is None:
             example = f"; its ids look like {next(iter(self.entries))}" if len(self) else "; it is empty"
             raise DataError(f"{self.folder}, image {image}: it has no features{example}")
@@ -335,11 +318,7 @@ class StoreWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write the images that were added since the last call as a shard, and find those of other processes.
-
-        Raises:
-            DataError: the disk is full, or the folder cannot be written for another reason.
-        """
+        """Write the images that were added since the last call as a shard, and find those of other processes."""
         folder, store = self.store.folder, self.store
         with _locked(folder):
             store.refresh()
