@@ -28,7 +28,7 @@ class Issue(NamedTuple):
 
 @dataclass(frozen=True)
 class CaptionDataset:
-    """Photographs and captions by image id."""
+    """Photographs and captions by image id. Methods raise :class:`DataError` for images that are missing or broken."""
 
     captions: Mapping[str, Sequence[str]]
     """Captions of every image, as written."""
@@ -50,11 +50,7 @@ class CaptionDataset:
     and a slash. Empty for a data set that is no mixture."""
 
     def split(self, name: str) -> list[str]:
-        """List the image ids of a split.
-
-        Raises:
-            DataError: unknown split, or one without images.
-        """
+        """List the image ids of a split, which must have some."""
         if not (images := self.splits.get(name)):
             known = ", ".join(split for split, members in self.splits.items() if members)
             raise DataError(f"no image in split {name!r}; there are {known}")
@@ -69,27 +65,15 @@ class CaptionDataset:
         return np.array([self.source_weights.get(self.source_of(image), 1.0) for image in images], np.float32)
 
     def check_photographs(self, images: Iterable[str]) -> None:
-        """Check that photographs exist.
-
-        Raises:
-            DataError: photographs are missing; says how many and names one.
-        """
+        """Check that photographs exist; the error says how many are missing."""
         self.photographs.check(images)
 
     def read_image(self, name: str) -> NDArray[np.uint8]:
-        """Read a photograph, (H, W, 3) uint8 BGR.
-
-        Raises:
-            DataError: it is missing or broken; names the file and the reason.
-        """
+        """Read a photograph, (H, W, 3) uint8 BGR."""
         return self.photographs.read(name)
 
     def read_images(self, names: list[str], frames: Preprocessing = SQUASHED) -> np.ndarray:
-        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR.
-
-        Raises:
-            DataError: an image is missing or broken; names the file and the reason.
-        """
+        """Read photographs and resize them as the robot resizes frames, (len(names), height, width, 3) uint8 BGR."""
         return np.stack([frames.apply(self.read_image(name)) for name in names])
 
 

@@ -3,6 +3,9 @@
 Features of photographs are the tokens of the graph or their means inside a detector's boxes. Unlike bottom-up
 attention, the boxes come from any ONNX detector; the first token covers the whole photograph, so that an image without
 objects has one.
+
+Files that are missing or malformed, and a store with features of another source, are a :class:`DataError`; an engine
+that fails is an EngineError.
 """
 
 import re
@@ -81,11 +84,7 @@ class BackboneExtractor:
     """Computes the tokens of photographs by a backbone with torch, on a GPU if there is one."""
 
     def __init__(self, name: str, data: Path) -> None:
-        """Read a backbone.
-
-        Raises:
-            BackboneError: it is missing or malformed.
-        """
+        """Read a backbone; a BackboneError says that it is missing or malformed."""
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._backbone = open_backbone(name, data / "backbones").requires_grad_(False).to(self._device)
         self._spec = self._backbone.spec
@@ -154,11 +153,7 @@ class BundleExtractor:
         }
 
     def extract(self, frames_bgr: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Compute the features of frames, as :meth:`BackboneExtractor.extract` does.
-
-        Raises:
-            EngineError: the engine failed.
-        """
+        """Compute the features of frames, as :meth:`BackboneExtractor.extract` does."""
         bundle = self.bundle
         grids = self._vision.tokens(np.concatenate([self._vision.preprocess(frame) for frame in frames_bgr]))
         for frame, tokens in zip(frames_bgr, grids, strict=True):
@@ -185,10 +180,6 @@ def fill_store(
         photographs: files by image id.
         store: folder of the store; an existing store is continued.
         save_every: photographs in a shard. If the process is killed, those that are not yet written are lost.
-
-    Raises:
-        DataError: the store contains features of another source.
-        EngineError: the engine failed.
     """
     broken: list[str] = []
     with StoreWriter(store, extractor.source, extractor.token_width, save_every) as writer:
@@ -213,12 +204,7 @@ def fill_store(
 
 
 def find_photographs(folder: Path, ids: Ids) -> dict[str, Path]:
-    """Find the photographs in a folder and its subfolders, by image id and in the order of their paths.
-
-    Raises:
-        DataError: the folder does not exist or has no photographs, the file name does not end in the number that is
-            the image id, or two photographs have one id.
-    """
+    """Find the photographs in a folder and its subfolders, by image id and in the order of their paths."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     photographs: dict[str, Path] = {}
@@ -272,10 +258,6 @@ def convert_features(
         max_regions: how many regions of an image are kept, in file order; 0: all.
         save_every: images in a shard. If the process is killed, those that are not yet written are lost.
         image_sizes: annotation files with the sizes of images, for formats that may lack them.
-
-    Raises:
-        DataError: a file is missing, of another format or without images, the first images are all malformed, or the
-            store contains features of another source.
     """
     features = open_features(kind, paths, width, max_regions, image_sizes)
     source = {
