@@ -14,11 +14,6 @@ from smart_caption_ros.files import FAST_DDS_PROFILE, config_file
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("name", ["caption.yaml", "camera.yaml", "caption_log.yaml", FAST_DDS_PROFILE])
-def test_a_checkout_uses_its_own_files(name):
-    assert config_file(name) == ROOT / "config" / name
-
-
 def test_an_installed_package_uses_the_files_of_its_prefix(tmp_path, monkeypatch):
     prefix = tmp_path / "prefix"
     module = prefix / "lib" / "site-packages" / "smart_caption_ros" / "files.py"

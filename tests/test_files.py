@@ -12,8 +12,6 @@ import pytest
 from smart_caption_ros.files import (
     UNFINISHED,
     OutputError,
-    check_output,
-    check_output_folder,
     check_outputs_in,
     folder_replaced_atomically,
     replaced_atomically,
@@ -93,14 +91,6 @@ def test_the_target_of_a_link_is_written_and_the_link_stays(tmp_path):
     assert [path.name for path in (tmp_path / "far").iterdir()] == ["new"]
 
 
-def test_an_output_that_is_no_input_is_not_refused(tmp_path):
-    source, path = tmp_path / "photo.png", tmp_path / "output.png"
-    source.touch()
-    path.touch()
-    assert check_output(path, [source, tmp_path]) == path
-    assert check_output_folder(tmp_path / "new", [source, tmp_path]) == tmp_path / "new"
-
-
 def test_pictures_in_a_folder_replace_no_input_and_links_to_nothing_are_passed_over(tmp_path):
     (tmp_path / "broken.png").symlink_to("nothing")
     (tmp_path / "photo.jpg").touch()
@@ -155,13 +145,6 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file(tmp_path):
     assert raised.value.filename == str(tmp_path / "report.json")
     assert in_folder.value.filename == str(tmp_path / "a")
     assert not list(tmp_path.iterdir())
-
-
-def test_an_error_of_another_file_keeps_its_name(tmp_path):
-    source = tmp_path / "source"
-    with pytest.raises(FileNotFoundError) as raised, replaced_atomically(tmp_path / "copy") as unfinished:
-        unfinished.write_bytes(source.read_bytes())
-    assert raised.value.filename == str(source)
 
 
 WRITER = """

@@ -30,8 +30,3 @@ def test_lone_surrogates_are_escaped_and_pairs_stay():
     for settings in ({}, {"ensure_ascii": False}):
         read = json.loads(json_text(value, **settings))
         assert read == {"caf\\udce9": "\\ud800 \\ud800 \U0001f600"}
-
-
-def test_settings_reach_the_encoder_and_numbers_are_rounded():
-    assert json_text([1, math.nan], separators=(",", ":")) == "[1,null]"
-    assert (rounded(1.23456), rounded(1.25, 1), rounded(None)) == (1.2346, 1.2, None)

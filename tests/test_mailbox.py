@@ -8,17 +8,6 @@ from hypothesis import strategies as st
 from smart_caption_ros.mailbox import Mailbox
 
 
-def test_an_empty_mailbox_has_nothing_to_take():
-    assert Mailbox[int]().take() is None
-
-
-def test_the_newest_item_wins_and_the_others_are_counted():
-    mailbox = Mailbox()
-    assert [mailbox.put(item) for item in "abc"] == [True, False, False]
-    assert mailbox.take() == ("c", 2)
-    assert mailbox.take() is None
-
-
 def test_clearing_forgets_the_item_and_the_count():
     mailbox = Mailbox()
     mailbox.put("a")

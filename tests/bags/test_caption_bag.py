@@ -88,15 +88,6 @@ def test_images_are_copied_beside_their_captions_on_demand(bag, message_captione
     assert [message[1] for message in messages] == sorted(message[1] for message in messages)
 
 
-def test_equal_runs_give_equal_files_under_any_name(bag, message_captioner, suffix):
-    outputs = [bag.parent / name / f"{name}{suffix}" for name in ("first", "50%25 #2?")]
-    for output in outputs:
-        output.parent.mkdir()
-        caption_bag(bag, output, message_captioner, BagOptions(with_images=True))
-        assert [path.name for path in output.parent.iterdir()] == [output.name]
-    assert outputs[0].read_bytes() == outputs[1].read_bytes()
-
-
 @contextmanager
 def files_limited_to(size):
     """As on a disk that is full: files cannot grow beyond a size."""
@@ -180,12 +171,6 @@ def test_cameras_of_one_namespace_are_told_apart_by_their_topics(tmp_path, messa
     bag = write_bag(tmp_path / "run", {"/stereo/left": image, "/stereo/right": image}, count=1)
     report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
     assert report.caption_topics == ("/stereo/left/caption", "/stereo/right/caption")
-
-
-def test_a_topic_may_be_called_slash(tmp_path, message_captioner):
-    bag = write_bag(tmp_path / "run", {"/": image, "/eye": image}, count=1)
-    report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
-    assert report.caption_topics == ("/robot/caption", "/eye/caption")
 
 
 @pytest.mark.parametrize(

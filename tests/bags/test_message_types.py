@@ -21,12 +21,6 @@ def test_fields_that_are_not_given_have_the_defaults_of_ros():
     assert back == caption
 
 
-def test_constants_are_those_of_the_definitions():
-    types = message_types()
-    assert types.Caption.STATUS_ERROR == 4
-    assert types.GroundedNoun.NO_OBJECT == -1
-
-
 def test_definitions_are_found_in_a_package_that_pip_installed(tmp_path, monkeypatch):
     installed = tmp_path / "site-packages" / "smart_caption_ros"
     (installed / "interfaces" / "msg").mkdir(parents=True)

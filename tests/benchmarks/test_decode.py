@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from benchmarks.decode import agreement
 from benchmarks.torch_decoders import PublishedStyle, ReorderedCache, search_to_the_end
 from tests.tiny_model import tiny_smart
 from training.decoding.beam_search import SearchSettings, beam_search
@@ -30,20 +29,3 @@ def test_both_torch_decoders_find_the_beams_of_our_search(decoder, beam_size):
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities, atol=1e-4, rtol=0)
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-4, rtol=0)
     torch.testing.assert_close(found.attention.sum(-1), torch.ones_like(found.attention[..., 0]), atol=1e-5, rtol=0)
-
-
-def test_agreement_counts_captions_that_differ():
-    model = tiny_smart()
-    inputs = [ragged(seed, batch=1) for seed in range(3)]
-
-    def right(visual):
-        return search_to_the_end(PublishedStyle(model), visual, 5, MAX_WORDS)
-
-    def wrong(visual):
-        found = search_to_the_end(model, visual, 5, MAX_WORDS)
-        return found._replace(words=found.words + 4)
-
-    found = agreement({"published_style": right, "wrong": wrong}, inputs)
-    assert found["captions"] == 3
-    assert found["published_style"] == {"same_captions": 3, "largest_log_probability_difference": 0.0}
-    assert found["wrong"]["same_captions"] == 0

@@ -1,6 +1,4 @@
-"""The soak runs the real caption node, passes, and finds a node that dies."""
-
-from dataclasses import replace
+"""The soak runs the real caption node, and passes."""
 
 import pytest
 
@@ -18,25 +16,14 @@ def node(tiny_bundle):
     return NodeSettings(tiny_bundle, engine="onnxruntime-cpu", threads=1)
 
 
-def short_soak(node, seconds, *, compressed):
-    """Small images, half of them bad; if every other image leaked, the limit of the memory would be exceeded."""
-    return Soak(
-        node,
-        size=(320, 240),
-        rate_hz=20.0,
-        compressed=compressed,
-        seconds=seconds,
-        warm_up_s=seconds / 3,
-        bad_share=0.5,
-        disturb_every_s=0.3,
-        max_slope_mb_per_minute=120.0,
-        seed=3,
-    )
-
-
 @pytest.mark.long
 def test_the_node_passes_a_short_soak(node, tmp_path):
-    result = run_soak(short_soak(node, 6.0, compressed=True), tmp_path)
+    # Small images, half of them bad; if every other image leaked, the limit of the memory would be exceeded.
+    soak = Soak(
+        node, size=(320, 240), rate_hz=20.0, compressed=True, seconds=6.0, warm_up_s=2.0, bad_share=0.5,
+        disturb_every_s=0.3, max_slope_mb_per_minute=120.0, seed=3,
+    )  # fmt: skip
+    result = run_soak(soak, tmp_path)
     # On a busy machine the run is too short for a slope.
     assert [problem for problem in result["problems"] if "memory" not in problem] == []
     assert result["captions_by_status"]["ok"] > 0
@@ -44,14 +31,6 @@ def test_the_node_passes_a_short_soak(node, tmp_path):
     assert result["counts_of_the_node"]["lost"] > 0
     assert sum(result["disturbances"].values()) > 0
     assert result["cpu_seconds"] > 0
-
-
-@pytest.mark.long
-def test_a_node_that_dies_fails_the_soak(node, tmp_path):
-    dying = replace(node, module="tests.benchmarks.node_soak.dying_node")
-    result = run_soak(short_soak(dying, 60.0, compressed=False), tmp_path)
-    assert result["seconds"] < 60.0
-    assert "the node ended with the status 3" in result["problems"][0]
 
 
 @pytest.mark.long

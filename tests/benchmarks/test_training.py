@@ -6,32 +6,18 @@ import sys
 import pytest
 
 from benchmarks import training
-from benchmarks.training import measured_phases
 from tests.training.small_flickr8k import write_config
 
 FROZEN = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 4, "average": 0.5}
 SCST = {**FROZEN, "name": "scst", "objective": "self_critical", "schedule": "constant", "beam_size": 3}
-OPTIONS = (
-    "--blocks",
-    "2",
-    "--steps",
-    "1",
-    "--settle",
-    "0",
-    "--teaching-steps",
-    "2",
-    "--threads",
-    "1",
-    "--device",
-    "cpu",
-)
-SMALL = ("--images", "30", "--words", "40", "--tokens", "9", "--token-width", "16", "--seed", "3")
+BRIEF = ("--blocks", "2", "--steps", "1", "--settle", "0", "--teaching-steps", "2")
+SMALL = ("--images", "30", "--words", "40", "--tokens", "9", "--token-width", "16", "--seed", "3", "--device", "cpu")
 
 
 @pytest.mark.long
 def test_both_kinds_of_steps_are_measured(tmp_path, monkeypatch):
     config, output = write_config(tmp_path / "config.yaml", phases=[FROZEN, SCST]), tmp_path / "training.json"
-    monkeypatch.setattr(sys, "argv", ["training", str(config), *OPTIONS, *SMALL, "--json", str(output)])
+    monkeypatch.setattr(sys, "argv", ["training", str(config), *BRIEF, *SMALL, "--json", str(output)])
     assert training.main() == 0
     result = json.loads(output.read_text())
     assert result["seed"] == 3
@@ -47,9 +33,3 @@ def test_an_unknown_phase_is_refused_in_a_sentence(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().err == (
         "error: --phase end_to_end: the experiment file has cross_entropy, self_critical\n"
     )
-
-
-def test_a_frozen_backbone_that_sees_crops_reads_photographs(tmp_path):
-    phase = {"name": "views", "epochs": 1, "learning_rate": 1e-3, "crop": 0.8}
-    phases = measured_phases(write_config(tmp_path / "config.yaml", phases=[phase]))
-    assert {kind: bool(experiment.features) for kind, experiment in phases.items()} == {"cross_entropy_views": False}

@@ -38,25 +38,18 @@ def found(reader, words="", **conditions):
     [
         ("", [4, 3, 2, 1, 0]),
         ("cup", [1, 0]),
-        ("CUPS", [1, 0]),
         ("red cup", [1, 0]),
         ('"red cup"', [0]),
-        ('"red cup', [0]),
         ("cup table", [0]),
         ("person", [2]),
-        ("people", [2]),
         ('"dining table"', [3]),
         ("ta*", [3, 0]),
-        ("cu* re*", [1, 0]),
-        ("CUP*", [1, 0]),
         ("caf*", [4]),
         ("zebra*", []),
-        ("x-ray*", []),
         ("cafe", [4]),
         ("table AND", []),
         ("text:cup", []),
         ("cup !!!", [1, 0]),
-        ("-cup", [1, 0]),
         ("nothing", []),
     ],
 )
@@ -87,15 +80,6 @@ def test_the_words_that_were_found_are_marked_and_what_else_was_is_the_reason(re
     assert found.reason == reason
 
 
-@given(st.text(alphabet='cup red*"dinÉ', max_size=12))
-def test_the_marked_pieces_are_the_text(reader, words):
-    query = Query(words if any(map(str.isalnum, words)) else "")
-    rows = reader.find(query)
-    for row, found in zip(rows, reader.highlights(query, rows), strict=True):
-        assert "".join(piece for piece, _ in found.text) == row.text
-        assert not query.words or found.reason or any(is_match for _, is_match in found.text)
-
-
 @pytest.mark.parametrize(
     ("text", "words", "marked"),
     [
@@ -118,13 +102,6 @@ def test_each_word_of_a_script_without_spaces_finds_its_caption(tmp_path, text, 
         assert row.text == text
         (found,) = reader.highlights(Query(words), [row])
     assert "".join(f"[{piece}]" if is_match else piece for piece, is_match in found.text) == marked
-
-
-def test_a_class_in_such_a_script_is_found_too(tmp_path):
-    with CaptionLog(tmp_path / "captions.db") as log, LogReader(log.path) as reader:
-        log.add([caption("一个房间", objects=["杯子"])])
-        (row,) = reader.find(Query("杯子 房间"))
-        assert reader.highlights(Query("杯子"), [row])[0].reason == "the object 杯子"
 
 
 @pytest.mark.parametrize("text", ["", "1", "1,2,3,4", "a,b", "1;2"])
@@ -234,11 +211,6 @@ def test_a_damaged_row_is_named(tmp_path, record):
         for read in (lambda: reader.find(Query("cup")), lambda: list(reader.all_rows())):
             with pytest.raises(CaptionLogError, match=rf"the caption {number} in .*captions\.db is damaged: "):
                 read()
-
-
-def test_many_words_are_refused(reader):
-    with pytest.raises(CaptionLogError, match="at most 32 words, not 40"):
-        found(reader, "cup " * 40)
 
 
 def test_the_overview_counts_by_origin_what_a_query_finds_and_follows_deletions(tmp_path):

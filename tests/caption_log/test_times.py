@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from smart_caption_ros.caption_log import CaptionLogError
-from smart_caption_ros.caption_log.times import iso_utc, local_time, parse_time
+from smart_caption_ros.caption_log.times import iso_utc, parse_time
 
 ZONE = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 22, 14, 30, 0, tzinfo=ZONE)
@@ -23,12 +23,7 @@ NOW = datetime(2026, 11, 22, 14, 30, 0, tzinfo=ZONE)
         ("2h ago", "2026-11-22T10:30:00.000Z"),
         ("1.5 hours", "2026-11-22T11:00:00.000Z"),
         ("3 days ago", "2026-11-19T12:30:00.000Z"),
-        ("1w", "2026-11-15T12:30:00.000Z"),
-        ("10 secs", "2026-11-22T12:29:50.000Z"),
-        ("1 Minute ago", "2026-11-22T12:29:00.000Z"),
-        ("2 hrs", "2026-11-22T10:30:00.000Z"),
         ("2wks", "2026-11-08T12:30:00.000Z"),
-        ("2H", "2026-11-22T10:30:00.000Z"),
         ("2m", "2026-11-22T12:28:00.000Z"),
         ("2026-11-20", "2026-11-19T22:00:00.000Z"),
         ("2026-11-20 08:15", "2026-11-20T06:15:00.000Z"),
@@ -76,8 +71,3 @@ def test_a_local_time_has_the_offset_of_its_own_day(now, text, expected):
 def test_what_is_no_time_gets_a_sentence(text):
     with pytest.raises(CaptionLogError, match="is not a time: write 2026-11-22"):
         parse_time(text, NOW)
-
-
-def test_a_local_time_is_that_of_the_clock():
-    moment = datetime(2026, 11, 22, 14, 30).astimezone()
-    assert local_time(int(moment.timestamp()) * 10**9) == "2026-11-22 14:30:00"

@@ -101,11 +101,6 @@ def test_a_manifest_cannot_point_outside_its_folder(bundle_copy, name):
     assert "no plain file name" in refusal(bundle_copy)
 
 
-def test_a_file_without_digest_is_not_trusted(bundle_copy):
-    change_manifest(bundle_copy, lambda manifest: manifest["files"]["vision.onnx"].pop("sha256"))
-    assert "sha256 of vision.onnx" in refusal(bundle_copy)
-
-
 def test_a_malformed_vocabulary_is_refused(bundle_copy):
     (bundle_copy / "vocabulary.txt").write_text("a\nb\n")
     list_file(bundle_copy, "vocabulary.txt")

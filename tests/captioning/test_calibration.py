@@ -26,20 +26,3 @@ def test_missing_weights_are_0_and_extreme_features_give_0_and_1():
     assert calibration(features) == pytest.approx(1 / (1 + math.exp(-1)))
     assert calibration({**features, "detail": 99.0}) == calibration(features)
     assert [calibration({**features, "confidence": value}) for value in (-1e9, 1e9)] == [0, 1]
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        None,
-        [],
-        {},
-        {"bias": 1.0},
-        {"weights": {}},
-        {"bias": math.nan, "weights": {}},
-        {"bias": 0.0, "weights": {"detail": "1"}},
-    ],
-)
-def test_a_table_without_its_numbers_is_refused(document):
-    with pytest.raises(ValueError, match="must have a number bias and an object of numbers weights"):
-        Calibration.from_json(document)

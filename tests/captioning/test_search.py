@@ -15,11 +15,6 @@ def test_settings_come_back_from_json_and_missing_ones_have_their_defaults():
     assert Search.from_json({"end_penalty": 2}).end_penalty == 2
 
 
-def test_none_leaves_a_setting_as_it_is():
-    assert PUBLISHED.changed(beam_size=None, min_words=2).min_words == 2
-    assert PUBLISHED.changed(beam_size=None) == PUBLISHED
-
-
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [

@@ -27,20 +27,6 @@ def test_boxes_are_in_pixels_of_a_frame_of_any_size(captioner):
         assert one.class_name == other.class_name
 
 
-def test_one_pass_of_the_vision_graph_gives_tokens_and_objects(captioner, monkeypatch):
-    passes, run = 0, Vision.run
-
-    def counted(vision, preprocessed):
-        nonlocal passes
-        passes += 1
-        return run(vision, preprocessed)
-
-    monkeypatch.setattr(Vision, "run", counted)
-    caption = captioner.caption(blobs(4))
-    assert passes == 1
-    assert caption.objects
-
-
 def test_captions_are_the_same_with_and_without_the_detector(captioner, detecting_bundle):
     without = Captioner.from_bundle(detecting_bundle, engine="onnxruntime-cpu", threads=1, detector="none")
     image = blobs(4)

@@ -10,9 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from smart_caption_ros.captioning import DetectedObject
 from smart_caption_ros.cli.app import app
-from smart_caption_ros.evaluation.detected_folder import DetectedFolder
 from smart_caption_ros.sources.acvr import AcvrSequences
 from smart_caption_ros.sources.sequences import sample_sequences_path
 from tests.cli_runner import cli_runner
@@ -214,24 +212,6 @@ def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path
     assert content["noun_support"] == 0.5
 
 
-def test_the_detector_looks_at_each_photograph_once(tmp_path):
-    looked = []
-
-    def detect(image_bgr):
-        looked.append(int(image_bgr[0, 0, 0]))
-        return (DetectedObject("dog", 16, 0.9, (-5.0, 0.0, 4.0, 4.0)), DetectedObject("cat", 15, 0.9, (9.0, 9, 10, 10)))
-
-    for number in range(3):
-        cv2.imwrite(str(tmp_path / f"{number}.png"), np.full((8, 8, 3), 10 * number, np.uint8))
-    folder = DetectedFolder(tmp_path, detect)
-    assert [frame.frame for frame in folder.frames(every=2)] == ["0.png", "2.png"]
-    for _ in range(2):
-        frames = list(folder.frames())
-        assert [frame.objects[0].box_xyxy for frame in frames] == [(0.0, 0.0, 4.0, 4.0)] * 3, "cut at the edge"
-        assert all(len(frame.objects) == 1 for frame in frames), "the other lies outside"
-    assert sorted(looked) == [0, 10, 20]
-
-
 # --- what is refused, and what is left out -------------------------------------------------------------
 
 
@@ -264,15 +244,6 @@ def test_mistakes_are_told_in_a_sentence(root, captions, arguments, status, sent
     assert result.exit_code == status
     assert sentence in result.stderr
     assert "Traceback" not in result.output
-
-
-def test_a_root_of_which_nothing_is_left_says_why(root, captions):
-    for image in root.glob("*/rgb_*.png"):
-        image.unlink()
-    result = run("acvr", root, "--captions", captions)
-    assert result.exit_code == 1
-    assert "no frame could be scored" in result.stderr
-    assert "frames without an image: 4 (the first: 000000/000000)" in result.stderr
 
 
 def test_what_is_left_out_is_told_and_the_rest_is_scored(root, captions, tmp_path):
@@ -327,14 +298,6 @@ def test_a_bad_bundle_is_refused_before_the_good_one_has_captioned(tiny_bundle, 
     assert result.exit_code == 1
     assert "nowhere: no such bundle" in result.stderr
     assert kept_texts(cache / "captions.sqlite") == []
-
-
-def test_a_changed_image_is_captioned_again(tiny_bundle, tmp_path):
-    write_rooms(tmp_path / "root")
-    command = ("acvr", tmp_path / "root" / "000000", "--every", "4", "--bundle", tiny_bundle)
-    run(*command)
-    os.utime(tmp_path / "root" / "000000" / "rgb_000012.png", ns=(1, 1))
-    assert "tiny: 1 captions were kept" in run(*command).stderr
 
 
 def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(tmp_path, tiny_bundle, monkeypatch):

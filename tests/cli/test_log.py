@@ -53,12 +53,6 @@ def test_control_characters_of_messages_do_not_reach_the_terminal(run, tmp_path,
     assert "\x1b" not in output
 
 
-def test_find_as_json(run, log):
-    result = run("log", "find", "--log", log, "--json", "--limit", "1", "--until", "2100-01-01", "--camera", "front")
-    (found,) = json.loads(result.stdout)
-    assert (found["text"], found["pose"]["position"], found["picture"]) == ("a red cup on a table", [1, 2, 0], None)
-
-
 def test_files_may_have_names_that_are_not_utf_8(run, log, tmp_path):
     other, csv, folder = (tmp_path / f"\udce9{name}" for name in ("a.db", "b.csv", "d"))
     other.write_bytes(log.read_bytes())
@@ -88,11 +82,6 @@ def test_a_source_that_is_not_there_leaves_no_database(run, tmp_path):
     assert result.exit_code == 1
     assert result.stderr == f"smart-caption: there is no file or folder {tmp_path / 'missing.mp4'}\n"
     assert not (tmp_path / "new").exists()
-
-
-def test_nothing_found_is_no_error(run, log):
-    result = run("log", "find", "elephant", "--log", log)
-    assert (result.exit_code, result.stdout) == (0, "nothing found\n")
 
 
 def test_find_counts_all_that_match(run, log):

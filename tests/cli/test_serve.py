@@ -12,7 +12,6 @@ import cv2
 import pytest
 
 from smart_caption_ros.caption_log import CaptionLog
-from smart_caption_ros.cli.serve import TOKEN_VARIABLE
 from tests.caption_log.rows import caption
 
 pytest.importorskip("starlette", reason="needs the extra serve")
@@ -32,11 +31,6 @@ def test_an_address_or_a_token_that_is_no_good_is_wrong_usage_in_a_sentence(run,
     assert result.exit_code == 2
     assert result.stderr.startswith(f"smart-caption: {sentence}")
     assert result.stderr.count("\n") == 1
-
-
-def test_a_token_of_the_environment_is_checked_like_one_of_the_command_line(run, monkeypatch):
-    monkeypatch.setenv(TOKEN_VARIABLE, "short")
-    assert run("serve", "--port", 0).exit_code == 2
 
 
 def test_a_token_of_a_file_is_taken_without_its_line_end_and_a_missing_file_is_named(run, tmp_path):

@@ -1,13 +1,10 @@
 """Clipping, areas and non-maximum suppression against the plain rules."""
 
-import math
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_caption_ros.detection.boxes import box_areas, clip_boxes, four_numbers, non_maximum_suppression
+from smart_caption_ros.detection.boxes import clip_boxes, non_maximum_suppression
 
 # Whole numbers: no IoU is within a rounding error of a limit by accident.
 boxes = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20), st.integers(1, 20)).map(
@@ -33,10 +30,6 @@ def test_a_clipped_box_lies_in_the_frame_and_keeps_its_dtype(box, width, height)
     assert clip_boxes(np.array([-3.0, -4.0, 5.0, 6.0]), width, height)[:2].tolist() == [0, 0]
 
 
-def test_a_box_whose_sides_are_negative_has_no_area():
-    assert box_areas(np.array([[0, 0, 2, 3], [2, 3, 0, 0], [0, 3, 2, 0]])).tolist() == [6, 0, 0]
-
-
 @given(st.lists(st.tuples(boxes, st.integers(0, 2)), max_size=25), st.randoms(use_true_random=False))
 def test_suppression_agrees_with_the_plain_rule(candidates, random):
     scores = [(place + 1) / 100 for place in range(len(candidates))]
@@ -53,10 +46,3 @@ def test_suppression_agrees_with_the_plain_rule(candidates, random):
         0.451,
     )
     assert kept.tolist() == expected
-
-
-@pytest.mark.parametrize(
-    "value", [None, "1234", [1, 2, 3], [1, 2, 3, True], [1, 2, 3, math.nan], [1, 2, 3, 10**400], [1, 2, 3, "4"], 4]
-)
-def test_what_is_not_a_list_of_four_finite_numbers_is_no_box(value):
-    assert four_numbers(value) is None

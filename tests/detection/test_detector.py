@@ -5,13 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import Detector, DetectorError, EngineError
-from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise, parse_class_names
+from smart_caption_ros.detection.class_names import COCO_CLASSES, normalise
 from smart_caption_ros.detection.detections import MAX_OBJECTS
-from smart_caption_ros.detection.layouts import letterbox_scale
 from smart_caption_ros.imaging import read_image
 from tests.detection.test_boxes import plain_iou
 from tests.detection.tiny_detectors import (
@@ -76,31 +73,6 @@ def test_every_class_has_its_highest_score_also_below_the_minimum(tmp_path, writ
     assert scores.keys() == set(COCO_CLASSES)
     assert 0.1 < scores[BLUE] < 0.9
     assert scores[GREEN] == scores["zebra"] == 0
-
-
-@pytest.fixture(scope="module")
-def yolox(tmp_path_factory):
-    """One detector for all examples of a property."""
-    return load(write_yolox(tmp_path_factory.mktemp("yolox") / "d.onnx"))
-
-
-@given(data=st.data(), columns=st.integers(8, 2000), rows=st.integers(8, 2000))
-@settings(max_examples=60)
-def test_a_box_survives_the_letterbox_there_and_the_decoding_back(yolox, data, columns, rows):
-    left, right = sorted(data.draw(st.tuples(*[st.floats(0, columns)] * 2)))
-    top, bottom = sorted(data.draw(st.tuples(*[st.floats(0, rows)] * 2)))
-    layout = yolox._layout
-    across, down = letterbox_scale(columns, rows, SIDE, SIDE)
-    inside = np.array([left * across, top * down, right * across, bottom * down])
-    stride, cell = 8, np.array([3, 5])  # any cell may answer for any box
-    place = cell[1] * (SIDE // stride) + cell[0]
-    output = np.zeros((1, len(cells()), 85), np.float32)
-    output[0, place, :2] = (inside[:2] + inside[2:]) / 2 / stride - cell
-    output[0, place, 2:4] = np.log(np.maximum(inside[2:] - inside[:2], 1e-6) / stride)
-    output[0, place, 4] = output[0, place, 5 + 7] = 1
-    candidates = layout.candidates({"output": output}, columns, rows)
-    np.testing.assert_allclose(candidates.boxes_xyxy[place], [left, top, right, bottom], atol=2e-3 * max(columns, rows))
-    assert (candidates.scores[place], candidates.class_ids[place]) == (1, 7)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1e30])
@@ -177,21 +149,6 @@ def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spe
 
 
 @pytest.mark.parametrize(
-    ("written", "name"),
-    [
-        ("trafficlight", "traffic light"),
-        ("Snow_Board", "snowboard"),
-        ("hot-dog", "hot dog"),
-        ("cellphone", "cell phone"),
-        ("hairdryer", "hair drier"),
-        ("coffee-table", "coffee table"),
-    ],
-)
-def test_a_class_has_one_name_however_it_is_joined(written, name):
-    assert normalise(written) == name
-
-
-@pytest.mark.parametrize(
     "written",
     [
         "{0: 'cat', 2: 'tvmonitor'}",
@@ -214,10 +171,6 @@ def test_names_are_read_however_they_are_written(tmp_path, written):
     path = write_boxes_scores_labels(tmp_path / "e.onnx")
     path.with_suffix(".txt").write_bytes(b"\xef\xbb\xbf" + written.encode())
     assert load(path).class_names == ("cat", "", "television")
-
-
-def test_names_that_begin_with_a_number_are_names():
-    assert parse_class_names("7 up\n3d printer\n") == ["7 up", "3d printer"]
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,6 @@ def test_auto_goes_on_to_the_next_engine_where_one_cannot_do_what_is_wanted():
     assert tried
 
 
-def test_engines_that_are_not_installed_are_not_told_at_every_start(tiny_bundle, caplog):
-    with caplog.at_level("DEBUG", logger="smart_caption_ros.engines"):
-        chosen = Captioner.from_bundle(tiny_bundle)
-    assert "cannot be imported" not in chosen.engine_choice
-    assert len(chosen.engine_choice) < 200
-    assert any("tensorrt" in record.getMessage() for record in caplog.records if record.levelname == "DEBUG")
-
-
 def test_the_captioner_says_which_engine_was_chosen_and_why(tiny_bundle):
     chosen = Captioner.from_bundle(tiny_bundle)
     assert chosen.engine_choice.startswith(chosen.engine)

@@ -49,12 +49,6 @@ def test_the_threads_are_those_of_every_graph_and_of_opencv(bundle_with_detector
     assert cv2.getNumThreads() == 1
 
 
-def test_without_a_number_opencv_is_left_as_it_is(tiny_bundle):
-    cv2.setNumThreads(2)
-    Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu")
-    assert cv2.getNumThreads() == 2
-
-
 @pytest.mark.parametrize("spinning", [True, False])
 def test_idle_threads_poll_only_where_that_is_wanted(spinning, tiny_bundle, sessions):
     captioner = Captioner.from_bundle(tiny_bundle, "onnxruntime-cpu", threads=2, spinning=spinning)

@@ -35,10 +35,3 @@ def test_what_was_kept_survives_a_process_that_is_killed(tmp_path):
     assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
     cache = CaptionCache(path)
     assert [cache.get("a", str(number)) for number in range(50)] == [f"caption {number}" for number in range(50)]
-
-
-def test_two_runs_share_a_file(tmp_path):
-    first, second = CaptionCache(tmp_path / "captions.sqlite"), CaptionCache(tmp_path / "captions.sqlite")
-    first.put("a", "1", "one")
-    second.put("b", "1", "two")
-    assert (second.get("a", "1"), first.get("b", "1")) == ("one", "two")

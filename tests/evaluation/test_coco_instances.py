@@ -113,15 +113,6 @@ def test_files_that_are_no_instances_are_refused(tmp_path, text, sentence):
         CocoInstances([tmp_path / "instances.json"], tmp_path)
 
 
-def test_missing_files_and_folders_are_refused(tmp_path):
-    with pytest.raises(SourceError, match="nowhere: no such folder of images"):
-        CocoInstances([written(tmp_path, content())], tmp_path / "nowhere")
-    with pytest.raises(SourceError, match=r"nowhere\.json cannot be read: No such file"):
-        CocoInstances([tmp_path / "nowhere.json"], tmp_path)
-    with pytest.raises(SourceError, match="two files are called instances_small"):
-        CocoInstances([tmp_path / "instances_small.json"] * 2, tmp_path)
-
-
 def test_coco_mini_is_read_as_pycocotools_reads_it(data_dir):
     from pycocotools.coco import COCO
 

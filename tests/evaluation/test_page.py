@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from smart_caption_ros.evaluation.coverage_benchmark import CoverageComparison, Outcome, ScoredFrame
-from smart_caption_ros.evaluation.page import PICTURE_WIDTH_PX, coverage_page, picture
+from smart_caption_ros.evaluation.page import coverage_page, picture
 from smart_caption_ros.evaluation.report import CoverageTally
 from smart_caption_ros.sources.ground_truth import DatasetIssue, DatasetIssues, GroundTruthFrame
 from smart_caption_ros.sources.source import GroundTruthObject
@@ -115,18 +115,6 @@ def test_captions_and_names_are_text_and_no_markup(coverage, scored):
     assert "&lt;b&gt;near&lt;/b&gt;" in page
     elements = Elements(page)
     assert {name for name, _ in elements.found}.isdisjoint({"b", "here", "label"})
-
-
-@pytest.mark.parametrize(
-    ("width", "shown"), [(200, 200), (PICTURE_WIDTH_PX, PICTURE_WIDTH_PX), (2000, PICTURE_WIDTH_PX)]
-)
-def test_pictures_are_no_wider_than_they_are_shown(coverage, tmp_path, width, shown):
-    image = np.full((1000, width, 3), (10, 200, 90), np.uint8)
-    cup = GroundTruthObject("cup", 1, (0.0, 0.0, width / 2, 1000.0), 0.5)
-    made = picture(scored_frame(coverage, tmp_path / "0.png", image, "a cup", (cup,)))
-    decoded = pixels_of(made)
-    assert decoded.shape == (made.height, made.width, 3) == (round(1000 * shown / width), shown, 3)
-    assert np.abs(decoded[:, shown * 3 // 4 :].astype(int) - (10, 200, 90)).max() < 8
 
 
 def test_the_table_and_the_plot_show_the_figures_of_every_column(coverage):

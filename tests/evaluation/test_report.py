@@ -101,23 +101,3 @@ def test_a_class_is_no_near_miss_of_itself_where_one_of_its_objects_is_named(cov
         ("chair", 2, 1)
     ]
     assert [(near_miss.class_name, near_miss.noun) for near_miss in report.near_misses] == [("chair", "table")]
-
-
-def test_an_object_as_large_as_the_threshold_is_not_above_it(coverage):
-    score = CoverageTally(coverage).add("000000", "a dog", [Target("dog", 0.05), Target("cup", 0.06)])
-    assert {threshold: result.classes for threshold, result in score.items()} == {
-        0.01: ("dog", "cup"),
-        0.03: ("dog", "cup"),
-        0.05: ("cup",),
-    }
-
-
-def test_small_objects_support_nouns_and_unknown_words_are_counted(coverage):
-    tally = CoverageTally(coverage)
-    tally.add("000000", "two giraffes and a cup", [Target("cup", 0.001), Target("giraffe", 0.001)])
-    tally.add("000000", "a giraffe", [])
-    report = tally.report()
-    assert report.overall.noun_support == 0.5
-    assert report.out_of_vocabulary_nouns == {"giraffe": 2}
-    assert report.out_of_vocabulary_classes == ("giraffe",)
-    assert report.classes == ()

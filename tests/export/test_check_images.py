@@ -5,7 +5,6 @@ import pytest
 
 from export.bundle import ExportError
 from export.source import CheckImages
-from tests.export.command import export
 from tests.frames import blobs
 
 RECORD = {"experiment": {"data": {"max_words": 12}}}
@@ -37,10 +36,3 @@ def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder, tmp_p
     (folder / "broken.jpg").write_bytes(b"no image")
     with pytest.raises(ExportError, match=r"broken\.jpg"):
         CheckImages.find(folder, RECORD).read(5)
-
-
-@pytest.mark.long
-def test_an_export_is_checked_on_the_photographs_that_are_given(tiny_checkpoint, folder, tmp_path):
-    done = export(tiny_checkpoint, tmp_path / "bundle", "--calibration", folder, "--no-static")
-    assert done.status == 0, done.err
-    assert f"2 of 2 captions of photographs of {folder} identical" in done.out

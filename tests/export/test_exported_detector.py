@@ -110,8 +110,3 @@ def test_several_networks_of_a_bundle_leave_no_room_for_others(bundle, tmp_path,
     config = ExperimentConfig("small", [PhaseConfig("xe", 1, 1e-3)], backbone=str(bundle), yolox="yolox_nano.onnx")
     with pytest.raises(ConfigError, match="has several networks; leave out more_backbones and yolox"):
         open_visual_inputs(config, data_dir, Flickr8k().open(data_dir), {"train": [], "dev": []}, tmp_path)
-
-
-def test_float16_finds_the_same_within_its_precision(checkpoint, tmp_path):
-    said = exported(checkpoint, tmp_path / "bundle", "--precision", "float16")
-    assert "objects: class scores within" in said

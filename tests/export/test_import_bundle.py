@@ -79,7 +79,7 @@ def test_float32_weights_come_back_but_for_the_bias_of_words_that_are_never_chos
 
 @pytest.mark.long
 def test_weights_in_8_bits_come_back_as_they_were_rounded():
-    weights, found = weights_before_and_after("smart", in_8_bits=True)
+    weights, found = weights_before_and_after("m2", in_8_bits=True)
     for name, weight in weights.items():
         if weight.ndim == 2 and name not in ("word_embedding.weight", "word_projection.weight"):
             step = weight.abs().amax(dim=1, keepdim=True) / 64
@@ -87,11 +87,12 @@ def test_weights_in_8_bits_come_back_as_they_were_rounded():
 
 
 @pytest.mark.long
-def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint, tmp_path):
+def test_the_checkpoint_captions_as_the_bundle_does(trained_checkpoint, pictures, tmp_path):
     bundle = tmp_path / "bundle"
-    options = ("--check-images", 4, "--repeat-penalty", 2, "--end-penalty", 1, "--name", "origin", "--no-static")
+    options = ("--calibration", pictures, "--repeat-penalty", 2, "--end-penalty", 1, "--name", "origin", "--no-static")
     done = export(trained_checkpoint, bundle, *options)
     assert done.status == 0, done.err
+    assert f"3 of 3 captions of photographs of {pictures} identical" in done.out
     trained = imported(bundle, tmp_path)
     assert (trained.record["name"], trained.search) == ("origin", Bundle.load(bundle).search)
     assert (trained.search.repeat_penalty, trained.search.end_penalty) == (2.0, 1.0)

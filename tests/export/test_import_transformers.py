@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import onnx
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -12,10 +11,8 @@ from transformers import AutoImageProcessor
 from export.import_checkpoint import __main__ as command
 from export.import_checkpoint.model_folder import GENERATION, PREPROCESSOR, read_weights
 from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
-from smart_caption_ros.captioning import Bundle
-from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from tests.frames import blobs
-from tests.published_folders import FLORENCE2_GENERATION, FORMATS, write_chat, write_published
+from tests.published_folders import FLORENCE2_GENERATION, write_chat, write_published
 
 AS_PUBLISHED = SearchChoices()
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
@@ -25,19 +22,6 @@ GENERATION_SETTINGS = {
     "renormalize_logits": True, "stop_strings": ["a"], "a_setting_of_tomorrow": 2,
 }  # fmt: skip
 """Settings of `generate` that change the words, and that no bundle follows."""
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_model_is_read_with_the_words_and_the_search_that_it_was_published_with(name, tmp_path):
-    write_published(tmp_path, name)
-    trained = read_transformers_model(FORMATS[name], str(tmp_path), "mine", AS_PUBLISHED)
-    beams, longest, shortest, penalty = {"git": (4, 19, 1, 0.6), "blip": (3, 16, 2, 1.0)}.get(name, (4, 15, 1, 1.0))
-    search = trained.search
-    assert (search.beam_size, search.max_words, search.min_words) == (beams, longest, shortest)
-    assert (search.length_penalty, search.finished) == (penalty, "apart")
-    assert {"dog", "book", "table"} <= set(trained.vocabulary.words)
-    assert trained.record["name"] == "mine"
-    assert len(getattr(trained.captioner.config, "prompt", [])) == (4 if name == "blip" else 0)
 
 
 def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_before_both(tmp_path):
@@ -50,22 +34,11 @@ def test_settings_of_the_folder_come_before_the_published_ones_and_the_users_bef
     assert (search.beam_size, search.max_words) == (4, 9)
 
 
-@pytest.mark.parametrize(
-    ("early_stopping", "finished", "note"),
-    [
-        (None, "apart", ""),
-        (False, "apart", ""),
-        (True, "apart_until_k", ""),
-        ("never", "apart", "early_stopping never"),
-    ],
-)
-def test_the_end_of_the_search_is_the_published_one(early_stopping, finished, note, tmp_path, capsys):
+def test_a_search_that_never_stops_early_is_said_to_stop(tmp_path, capsys):
     write_published(tmp_path, "git")
-    (tmp_path / "generation_config.json").write_text(json.dumps({"early_stopping": early_stopping}))
-    assert read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).search.finished == finished
-    said = capsys.readouterr().out
-    assert note in said
-    assert bool(said) == bool(note)
+    (tmp_path / "generation_config.json").write_text('{"early_stopping": "never"}')
+    assert read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).search.finished == "apart"
+    assert "early_stopping never" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("saving", [{"max_shard_size": "10KB"}, {}], ids=["shards", "one file"])
@@ -85,30 +58,6 @@ def test_weights_are_read_from_every_form_of_file(saving, pickled, tmp_path):
     expected, found = load_file(tmp_path / "expected" / "model.safetensors"), read_weights(tmp_path)
     assert found.keys() == expected.keys()
     assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
-
-
-@pytest.mark.long
-def test_an_import_in_8_bits_computes_every_layer_so(tmp_path, monkeypatch):
-    write_published(tmp_path / "model", "git")
-    arguments = ["git", tmp_path / "model", "-o", tmp_path / "bundle", "--precision", "int8"]
-    monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
-    assert command.main() == 0
-    bundle = Bundle.load(tmp_path / "bundle")
-    precision = bundle.manifest["precision"]["int8"]
-    assert (precision["layers"], precision["share_of_weights"]) == (len(precision["int8_layers"]), 1.0)
-    assert not any(
-        quantisable(onnx.load_model_from_string(bundle.read_graph(name))) for name in (VISION_GRAPH, CAPTIONER_GRAPH)
-    )
-    assert bundle.static_graph is None  # TensorRT has no products in 8 bits, as the vision graph's are
-
-
-def quantisable(model):
-    """Products in float32 with a constant matrix, of a graph or of a loop in it."""
-    graphs = [model.graph, *(loop.g for node in model.graph.node for loop in node.attribute if loop.HasField("g"))]
-    nodes = [node for graph in graphs for node in graph.node]
-    matrices = {tensor.name for graph in graphs for tensor in graph.initializer if len(tensor.dims) == 2}
-    matrices |= {node.output[0] for node in nodes if node.op_type == "Cast" and node.input[0] in matrices}
-    return [node.name for node in nodes if node.op_type == "MatMul" and node.input[1] in matrices]
 
 
 def with_settings(name, **settings):

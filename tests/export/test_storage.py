@@ -2,18 +2,12 @@
 
 import numpy as np
 import onnx
-import onnxruntime
-import pytest
-import torch
 from onnx import helper
 
 from export.captioner_graph import loop_form, static_form
-from export.storage import round_to_float16, round_to_int8, share_weights, store_as_float16, store_as_int8
-from export.vision import export_vision
+from export.storage import share_weights, store_as_float16, store_as_int8
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.export.passes.small_graphs import graph_of
-from tests.frames import synthetic_images
-from tests.tiny_model import tiny_trained
 
 
 def test_rounded_weights_stored_in_16_bit_lose_nothing(traced):
@@ -25,27 +19,6 @@ def test_rounded_weights_stored_in_16_bit_lose_nothing(traced):
     halved = run(session_of(graph), ragged(7, 0))
     np.testing.assert_array_equal(halved["words"], whole["words"])
     np.testing.assert_allclose(halved["log_probabilities"], whole["log_probabilities"], atol=1e-5)
-
-
-@pytest.mark.long
-def test_convolutions_rounded_to_8_bit_are_stored_in_a_quarter_and_lose_nothing():
-    backbone = tiny_trained().backbone
-    images = synthetic_images(2, 224)
-    with torch.inference_mode():
-        exact = backbone(torch.from_numpy(images))
-        round_to_float16(backbone)
-        round_to_int8(backbone)
-        expected = backbone(torch.from_numpy(images)).numpy()
-    graph = export_vision(backbone)
-    size = len(graph.SerializeToString())
-    store_as_int8(graph)
-    store_as_float16(graph)
-    assert len(graph.SerializeToString()) < 0.35 * size
-    onnx.checker.check_model(graph)
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    (found,) = session.run(["tokens"], {"image_bgr": images})
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-    assert np.corrcoef(expected.ravel(), exact.numpy().ravel())[0, 1] > 0.9
 
 
 def test_convolutions_that_were_not_rounded_are_not_stored_in_8_bit(vision_graph):

@@ -122,22 +122,6 @@ def test_punctuation_is_no_part_of_the_word_before_it(kind, said, tmp_path):
     assert words.vocabulary.decode(words.encode(ids)) == said.split()
 
 
-def test_the_files_of_older_models_make_the_same_table(tmp_path):
-    tokenizer = word_piece(tmp_path)
-    expected = imported(tmp_path, tokenizer)
-    pieces = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
-    for path in tmp_path.iterdir():
-        path.unlink()
-    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    assert imported(tmp_path, tokenizer) == expected
-
-
-def test_one_id_may_pad_begin_and_end(tmp_path):
-    words = imported(tmp_path, byte_pairs(tmp_path))
-    assert words.order[:4] == [0, 0, 0, 0]
-    assert words.order[4:] == list(range(1, ROWS))
-
-
 def test_a_tokeniser_of_another_model_is_refused(tmp_path):
     word_piece(tmp_path)
     files = read_tokenizer(tmp_path)

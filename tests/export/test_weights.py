@@ -14,7 +14,8 @@ from export.import_checkpoint.__main__ import main as import_checkpoint
 from export.passes.int8 import layers_of, to_int8
 from export.storage import round_to_float16, share_weights, store_as_float16
 from export.trace import trace_captioner
-from smart_caption_ros.captioning import Captioner
+from smart_caption_ros.captioning import Bundle, Captioner
+from smart_caption_ros.captioning.bundle import CAPTIONER_GRAPH, VISION_GRAPH
 from smart_caption_ros.captioning.search import Search
 from tests.export.graphs import MAX_WORDS, ragged, run, session_of
 from tests.frames import blobs
@@ -70,16 +71,26 @@ def test_forms_whose_weights_are_files_share_them(traced_outside, outside):
     assert not any(files_of(graph.graph) for graph in graphs)
 
 
+def quantisable(model):
+    """Products in float32 with a constant matrix, of a graph or of a loop in it."""
+    graphs = [model.graph, *(loop.g for node in model.graph.node for loop in node.attribute if loop.HasField("g"))]
+    nodes = [node for graph in graphs for node in graph.node]
+    matrices = {tensor.name for graph in graphs for tensor in graph.initializer if len(tensor.dims) == 2}
+    matrices |= {node.output[0] for node in nodes if node.op_type == "Cast" and node.input[0] in matrices}
+    return [node.name for node in nodes if node.op_type == "MatMul" and node.input[1] in matrices]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_an_imported_captioner_says_the_same_whether_its_weights_were_files_or_inside(precision, tmp_path, monkeypatch):
+def test_a_captioner_imported_in_8_bits_computes_all_layers_so_whether_its_weights_were_files_or_inside(
+    tmp_path, monkeypatch
+):
     write_published(tmp_path / "model", "git")
     (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"num_beams": 3, "max_length": 10}))
     said = []
     for limit in (weights.MOST_INSIDE, 0):
         monkeypatch.setattr(weights, "MOST_INSIDE", limit)
         bundle = tmp_path / f"bundle_{limit}"
-        arguments = ["git", tmp_path / "model", "-o", bundle, "--precision", precision, "--check-images", 2]
+        arguments = ["git", tmp_path / "model", "-o", bundle, "--precision", "int8", "--check-images", 2]
         monkeypatch.setattr("sys.argv", ["import_checkpoint", *map(str, arguments)])
         assert import_checkpoint() == 0
         captioner = Captioner.from_bundle(bundle, engine="onnxruntime-cpu", threads=1)
@@ -87,3 +98,9 @@ def test_an_imported_captioner_says_the_same_whether_its_weights_were_files_or_i
         said.append([[(word.text, word.log_probability) for word in caption.words] for caption in captions])
     assert said[0] == said[1]
     assert list(Path(weights._folder().name).iterdir())
+    loaded = Bundle.load(bundle)
+    precision = loaded.manifest["precision"]["int8"]
+    assert (precision["layers"], precision["share_of_weights"]) == (len(precision["int8_layers"]), 1.0)
+    for name in (VISION_GRAPH, CAPTIONER_GRAPH):
+        assert not quantisable(onnx.load_model_from_string(loaded.read_graph(name)))
+    assert loaded.static_graph is None  # TensorRT has no products in 8 bits, as the vision graph's are

@@ -1,8 +1,6 @@
 """The words that detected objects raise and lower."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import BundleError, Captioner
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
@@ -78,26 +76,6 @@ def test_the_words_of_a_class_are_one_group(guide):
     assert group["dog"] == group["puppy"] != group["zebra"]
     assert group["robot"] == group["robots"] not in {group[word] for word in WORDS if not word.startswith("robot")}
     assert group["grass"] == 0
-
-
-def test_the_same_guide_serves_another_vocabulary(guide):
-    assert biases(guide, dog=1.0)["dog"] == STRENGTH
-    other = Vocabulary((*SPECIAL, "cat", "dog"))
-    made = guide.word_biases(ClassScores({"dog": 1.0}, complete=False), other)
-    assert made.bias[0].tolist() == [0.0] * (len(other) - 1) + [STRENGTH]
-
-
-@given(scores=st.dictionaries(st.sampled_from(COCO_CLASSES), st.floats(0, 1)), complete=st.booleans())
-def test_biases_lie_between_the_lowest_and_the_strength(guide, scores, complete):
-    made = guide.word_biases(ClassScores(scores, complete), VOCABULARY)
-    assert (-STRENGTH if complete else 0) <= made.bias.min() <= made.bias.max() <= STRENGTH
-    assert ((made.groups > 0) == (made.bias != 0)).all()
-
-
-@pytest.mark.parametrize("strength", [-1.0, float("inf"), float("nan")])
-def test_a_strength_out_of_range_is_refused(strength, finder):
-    with pytest.raises(ValueError, match="strength must be 0 or more"):
-        ObjectsGuide(strength, finder)
 
 
 def test_auto_leaves_a_captioner_as_it_is_that_has_no_detector_or_takes_no_guide(detecting_bundle, tiny_bundle):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_caption_ros.imaging import resize_image
 from smart_caption_ros.imaging.preprocessing import INTERPOLATIONS, Preprocessing
 from tests.frames import blobs
 
@@ -20,12 +19,6 @@ def test_every_frame_gets_the_size_and_the_region_lies_in_it(width, height, inte
     left, top, right, bottom = preprocessing.region(width, height)
     assert -1e-3 <= left < right <= width + 1e-3
     assert -1e-3 <= top < bottom <= height + 1e-3
-
-
-def test_without_more_the_frame_is_squashed_as_always():
-    frame = blobs(3, 100, 60)
-    np.testing.assert_array_equal(Preprocessing(24, 24).apply(frame), resize_image(frame, (24, 24)))
-    np.testing.assert_array_equal(Preprocessing(24, 24).region(60, 100), [0, 0, 60, 100])
 
 
 def test_the_region_is_what_the_frame_shows():

@@ -145,14 +145,3 @@ def test_statistics_count_statuses_drops_and_ages_of_the_last_seconds():
     assert summary.age_p50_s == pytest.approx(0.084, abs=0.001)
     assert summary.age_p95_s == pytest.approx(0.0975, abs=0.001)
     assert summary.last_received_monotonic_s == 99
-
-
-@pytest.mark.parametrize(
-    ("times", "now_s", "expected_hz"),
-    [([], 5.0, 0.0), ([0.0], 0.0, 0.0), ([0.0], 60.0, 0.0), ([0.0, 0.5, 1.0], 1.0, 2.0), ([0.0, 0.5, 1.0], 4.0, 0.5)],
-)
-def test_the_rate_falls_while_nothing_comes(times, now_s, expected_hz):
-    statistics = LiveStatistics("front", "/front")
-    for at_s in times:
-        statistics.add(live(at_s=at_s))
-    assert statistics.summary(now_s).rate_hz == pytest.approx(expected_hz)

@@ -97,14 +97,6 @@ def test_nothing_from_outside_moves_the_cursor(width, text, camera, cameras):
         assert all(character.isprintable() for line in page.split("\n") for character in line)
 
 
-def test_marks_are_there_without_colours():
-    assert "the +dog's ?red cup" in caption_line(caption())
-    assert caption_line(caption()).endswith(
-        "(confidence 0.76  calibrated 0.62  coverage 0.50  support 0.25  age 85 ms  work 55 ms)"
-    )
-    assert "the dog's red cup" in caption_line(caption(coverage_reason=UNKNOWN))
-
-
 def test_texts_of_a_stranger_are_bounded():
     live = caption("x" * 10**6)
     assert len(caption_line(live)) < 500

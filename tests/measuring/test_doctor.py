@@ -84,12 +84,6 @@ def test_bundles_are_found_with_what_they_need(tmp_path):
     assert "vocabulary.txt" in checks["bundle bad"].found
 
 
-def test_the_larger_captioners_are_those_that_fit_the_memory():
-    assert "GIT-base 0.7 s a caption, 0.5 GB" in doctor._check_larger_captioners(0.1, 0.55).found
-    assert "BLIP" not in doctor._check_larger_captioners(0.1, 0.55).found
-    assert "none fits" in doctor._check_larger_captioners(0.1, 0.1).found
-
-
 def test_without_ros_nothing_is_broken(monkeypatch):
     pretend_ros(monkeypatch, installed=False)
     checks = by_name([*doctor._check_ros(), *doctor._check_fast_dds_profile()])

@@ -109,16 +109,6 @@ def test_a_wrong_argument_is_refused_by_its_name(given, sentence):
         launching.caption_parameters(values, CONFIG), launching.caption_remappings(values)
 
 
-def test_numbers_and_severities_are_checked():
-    assert launching.positive_number("rate", "0.5") == 0.5
-    for wrong in ("0", "-1", "fast", "inf", "nan"):
-        with pytest.raises(ValueError, match=f"^rate must be a number above 0, not '{wrong}'$"):
-            launching.positive_number("rate", wrong)
-    assert launching.log_level("log_level", "INFO") == "info"
-    with pytest.raises(ValueError, match="log_level must be one of debug, info, warn, error, fatal, not 'loud'"):
-        launching.log_level("log_level", "loud")
-
-
 def test_arguments_that_a_launch_file_does_not_have_are_pointed_out(monkeypatch):
     file = ROOT / "launch" / "caption.launch.py"
     given = ["bundle:=/b", "nonsense:=1", "node_name:=front"]

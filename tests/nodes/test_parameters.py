@@ -186,21 +186,3 @@ def test_a_string_that_may_name_a_file_is_fixed_at_the_start():
         if isinstance(spec.default, str) and spec.choices is None and spec.changes is not Changes.ONLY_AT_START
     }
     assert changing == {"frame_id"}, "a name in messages"
-
-
-def test_parameters_of_others_are_left_alone(context):
-    node = node_with(context)
-    changes = []
-    Parameters(node, [SPEED], on_change=changes.append)
-    node.declare_parameter("mine", 1)
-    assert node.set_parameters([Parameter("mine", value=2)])[0].successful
-    assert node.set_parameters([Parameter("use_sim_time", value=True)])[0].successful
-    assert not changes
-
-
-@pytest.mark.parametrize("value", ["left\x1b[2Jeye", "left\neye", "left\u202eeye", "\x07"])
-def test_control_characters_are_refused_and_not_repeated(value):
-    error = NAME.error_in(value)
-    assert error.startswith("name must have printable characters alone")
-    assert error.isprintable()
-    assert NAME.error_in("linkes Auge \u00e4\u732b") is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from smart_caption_ros.live import MAX_CAMERAS, CaptionFeed, EventKind, FeedEvent, Health
+from smart_caption_ros.live import CaptionFeed, EventKind, FeedEvent, Health
 from smart_caption_ros.serving.feeding import pass_on
 from tests.serving.captions import live_caption
 
@@ -53,19 +53,6 @@ def test_captions_and_statistics_are_passed_on_until_the_feed_has_ended():
 
 def test_a_feed_without_captions_says_what_it_waits_for():
     assert passed_on(Feed()).status["waiting_for"] == "light; is the lamp on?"
-
-
-def test_the_page_says_where_cameras_gave_way_to_others():
-    feed = Feed(capacity=1000)
-    feed.add(live_caption(camera="fine"))
-    assert passed_on(feed).status["note"] == ""
-    feed = Feed(capacity=1000)
-    for number in range(MAX_CAMERAS + 5):
-        feed.add(live_caption(camera=f"invented {number}"))
-        feed.add_event(FeedEvent(EventKind.ERROR, "cannot read a frame", f"invented {number}"))
-    status = passed_on(feed).status
-    assert status["note"].startswith(f"More than {MAX_CAMERAS} cameras: ")
-    assert len(status["cameras"]) == MAX_CAMERAS
 
 
 def test_what_is_wrong_with_a_camera_is_its_note_until_it_is_over():

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from smart_caption_ros.live import CameraSummary
 from smart_caption_ros.serving import Access, Hub, PageServer, make_token
-from smart_caption_ros.serving.page_json import status_json
 from tests.serving.captions import SIZE, live_caption
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -218,22 +216,6 @@ def test_markup_in_a_caption_an_object_or_an_alternative_is_text(hub, server, op
     page.locator("#words button").hover()
     expect(page.locator("#detail")).to_contain_text(word)
     assert page.locator("#now img, #now script, #view iframe, [onload], [onerror]").count() == 1, "the frame alone"
-
-
-def test_a_camera_that_gave_way_to_others_leaves_the_page_which_says_why(open_page):
-    hub = Hub()
-    with PageServer(hub, Access()) as server:
-        page = open_page(server, alone=True)
-        publish(hub, page, "a cup beside a lamp", camera="invented")
-        for camera in ("front", "rear"):
-            hub.publish(live_caption("a dog beside a lamp", camera=camera))
-        expect(page.locator(".tile")).to_have_count(3)
-        known = [CameraSummary(name, name, True, 1, {}, 0, 0, 1.0, None, None, None) for name in ("front", "rear")]
-        hub.update_status(status_json(known, [], {}, forgotten=1))
-        expect(page.locator("#grid-note")).to_contain_text("More than 64 cameras: those that were silent")
-        expect(page.locator(".tile")).to_have_count(2)
-        expect(page.locator(".tile .caption").first).to_have_text("a dog beside a lamp")
-        page.close()
 
 
 def test_the_page_says_that_the_server_is_away_and_connects_again(open_page):

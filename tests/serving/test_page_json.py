@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from smart_caption_ros.grounding.named_objects import GroundedNoun
-from smart_caption_ros.live import CameraSummary, Health
-from smart_caption_ros.serving.page_json import caption_json, status_json
+from smart_caption_ros.serving.page_json import caption_json
 from tests.serving.captions import CUP, TABLE, live_caption
 
 CUPS = [replace(CUP, score=0.9 - n / 10) for n in range(4)]
@@ -35,13 +34,3 @@ def test_a_plural_names_as_many_objects_of_its_class_as_it_says(text, index, lem
         grounding=replace(live.grounding, nouns=tuple(nouns)),
     )
     assert caption_json(live, 1, None)["named_objects"][-1] == named
-
-
-def test_a_node_that_does_not_respond_comes_before_what_its_last_diagnostics_said():
-    camera = CameraSummary(
-        "front", "/front", True, 1, {}, 0, 0, 5.0, None, None, None, Health.ERROR, "no image for 3 s"
-    )
-    told = status_json([camera, replace(camera, camera="rear", is_responding=False)], [], {})["cameras"]
-    assert told["front"]["note"] == "no image for 3 s"
-    assert "stopped sending diagnostics" in told["rear"]["note"]
-    assert [told[name]["is_responding"] for name in ("front", "rear")] == [True, False]

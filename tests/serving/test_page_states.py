@@ -1,6 +1,5 @@
 """The states of the page in Chromium: all cameras, one, dead ones, none; extremes, phones; axe finds nothing in any."""
 
-import re
 import time
 from dataclasses import replace
 
@@ -312,19 +311,6 @@ def test_the_wall_shows_pictures_and_captions_alone(hub, server, open_page):
     expect(page.locator(".controls")).to_be_visible()
     page.wait_for_function("document.fullscreenElement === null")
     expect(page).to_have_url(f"{server.url}#now?camera=front")
-
-
-def test_a_chart_has_a_gap_where_there_was_silence(hub, server, open_page):
-    hub.update_status(status_json([summary("front")], [], {}))
-    for ago_s in (100, 99, 98, 50, 49, 48):
-        hub.publish(received_before(live_caption(), ago_s))
-        time.sleep(0.05)  # the hub's mailbox keeps the newest of a camera
-    page = open_page(server)
-    path = page.locator("#charts path").first
-    expect(path).to_have_attribute("d", re.compile("M.*M"))
-    drawn = path.get_attribute("d") or ""
-    assert (drawn.count("M"), drawn.count("L")) == (2, 4)
-    assert page.locator(".chart .values").first.locator("span").all_text_contents() == ["1.00", "0.50", "0"]
 
 
 def test_axe_finds_nothing_in_the_log_and_without_a_server(hub, tmp_path, open_page):

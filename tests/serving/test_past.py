@@ -77,22 +77,6 @@ def test_a_search_asks_for_words_camera_time_and_place_as_log_find_does(server):
     assert ids(server, "words=%22%27)+OR+1%3D1&robot=") == []
 
 
-def test_a_caption_that_is_found_says_why(server):
-    (cup,) = found(server, "words=red+dining")["captions"]
-    assert cup == {
-        "id": CUP_MS,
-        "time_ms": CUP_MS,
-        "robot": "robot1",
-        "camera": "front",
-        "text": [["a ", False], ["red", True], [" cup on a table", False]],
-        "reason": "the object dining table",
-        "classes": ["dining table"],
-        "picture": f"log/{CUP_MS}.jpg",
-    }
-    (dog,) = found(server, "words=dog")["captions"]
-    assert (dog["picture"], dog["reason"]) == (None, "")
-
-
 def test_the_pages_of_a_result_have_every_caption_once_the_newest_first(server):
     pages = [found(server)]
     while pages[-1]["before"] is not None:
@@ -111,17 +95,6 @@ def test_a_caption_is_shown_as_a_live_one(server):
     assert (shown["image_size"], shown["picture"]) == ([640, 480], f"log/{CUP_MS}.jpg")
     assert (shown["time_ms"], shown["robot"], shown["place"]) == (CUP_MS, "robot1", "map 0.50, 0.50, 0.00")
     assert (shown["status"], shown["calibrated_confidence"]) == ("low confidence", 0.625)
-
-
-def test_a_picture_is_sent_once(server):
-    status, body, headers = get(server, f"/log/{CUP_MS}.jpg")
-    assert (status, headers["content-type"]) == (200, "image/jpeg")
-    assert body.encode("latin-1") == JPEG
-    assert headers["cache-control"] == "private, no-cache"
-    assert "content-security-policy" in headers
-    again = get(server, f"/log/{CUP_MS}.jpg", **{"If-None-Match": headers["etag"]})
-    assert again[:2] == (304, "")
-    assert get(server, f"/log/{CUP_MS}.jpg", **{"If-None-Match": '"other"'})[0] == 200
 
 
 def test_a_frame_is_downloaded_with_its_caption_and_boxes(server):
@@ -170,27 +143,6 @@ def test_what_makes_no_sense_is_one_sentence(server, path, status, sentence):
     assert answer == status
     assert sentence in body
     assert body.count("\n") == 1
-
-
-def test_extreme_numbers_find_nothing_or_everything(server):
-    assert ids(server, "before=-1e300") == []
-    assert len(ids(server, "before=1e300")) == ROWS_A_PAGE
-    assert ids(server, "near=1e300,1e300&radius=1e-300") == []
-
-
-def test_without_a_log_the_overview_says_which_command_writes_one(tmp_path):
-    path = tmp_path / "captions.db"
-    with PageServer(Hub(), Access(), log=path) as server:
-        problem = json.loads(get(server, "/log.json")[1])["problem"]
-        assert "there is no such log; `smart-caption log record` or caption_log_node writes it" in problem
-        assert get(server, "/log/captions.json")[0] == 400
-        assert not path.exists()
-        with CaptionLog(path) as log:
-            assert json.loads(get(server, "/log.json")[1])["problem"] == "There is no caption in the log yet."
-            log.append(caption())
-            assert len(found(server)["captions"]) == 1, "it is found while it is written"
-        path.write_bytes(b"no database" * 100)
-        assert "it is not an SQLite database" in json.loads(get(server, "/log.json")[1])["problem"]
 
 
 def test_the_log_is_behind_the_token_and_is_not_written(log):

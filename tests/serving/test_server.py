@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import logging
 import math
 import re
 import shutil
@@ -22,11 +21,9 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from smart_caption_ros.imaging import decode_image_bytes
-from smart_caption_ros.live import MAX_CAMERAS
 from smart_caption_ros.record import CaptionRecord, LazyImage
 from smart_caption_ros.serving import Access, Hub, PageServer, ServingError, TlsFiles, make_token
 from smart_caption_ros.serving.application import NOT_KEPT
-from smart_caption_ros.serving.connections import ErrorLimit
 from smart_caption_ros.serving.hub import KEPT_PICTURES, MAX_PICTURE_PX
 from tests.serving.captions import live_caption, picture
 from tests.serving.serving_requests import TIMEOUT_S, get
@@ -275,21 +272,6 @@ def test_the_last_two_minutes_are_kept_a_frame_a_second_while_a_browser_is_conne
         assert json.loads(get(server, "/history.json?camera=nosuch")[1]) == {"moments": []}
 
 
-def test_the_camera_that_is_silent_for_the_longest_time_gives_way_to_one_more_than_are_kept():
-    hub = Hub()
-    with PageServer(hub, Access()) as server, browsing(server) as browser:
-        browser.next("hello")
-        for number in range(MAX_CAMERAS + 3):
-            hub.publish(live_caption(camera=f"invented {number}", shade=None))
-            newest(server, f"invented {number}")
-            hub.publish(live_caption(camera="front", shade=None))
-        newest(server, "front")
-        cameras = json.loads(get(server, "/captions.json")[1])["captions"]
-        assert len(cameras) == MAX_CAMERAS
-        assert "front" in cameras
-        assert "invented 0" not in cameras
-
-
 def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server, hub):
     live = live_caption(camera="large")
     large = np.zeros((1080, 1920, 3), np.uint8)
@@ -304,13 +286,6 @@ def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server, hub):
     assert status == 200
     decoded = cv2.imdecode(np.frombuffer(body.encode("latin-1"), np.uint8), cv2.IMREAD_COLOR)
     assert decoded.shape == (540, MAX_PICTURE_PX, 3)
-
-
-def test_a_frame_that_cannot_be_decoded_is_missing_and_its_caption_is_not(server, hub):
-    hub.publish(
-        replace(live_caption(camera="broken"), image=LazyImage(lambda: decode_image_bytes(b"\x89PNG no picture")))
-    )
-    assert get(server, f"/{newest(server, 'broken')['picture']}")[0] == 404
 
 
 # --- slow browsers -------------------------------------------------------------------------------------
@@ -435,23 +410,6 @@ def test_a_request_whose_header_does_not_end_is_given_up(monkeypatch):
             browser.next("hello")
             time.sleep(0.5)
             assert get(server, "/captions.json")[0] == 200, "a stream is a complete request"
-
-
-def test_of_many_errors_one_is_logged_in_a_while_on_one_line_with_the_number_of_the_others(monkeypatch, caplog):
-    monkeypatch.setattr("smart_caption_ros.serving.connections._LOG_PERIOD_S", 0.2)
-    logger = logging.getLogger("a server")
-    logger.addFilter(ErrorLimit())
-    for pause_s in (0.0, 0.0, 0.3, 0.0):
-        time.sleep(pause_s)
-        try:
-            raise OSError("too many open files")
-        except OSError:
-            logger.exception("cannot accept %s", "a connection")
-    assert [record.getMessage() for record in caplog.records] == [
-        "cannot accept a connection: OSError: too many open files",
-        "cannot accept a connection: OSError: too many open files (1 more since the last one)",
-    ]
-    assert "Traceback" not in caplog.text
 
 
 def test_nonsense_does_not_fill_the_log(caplog):

@@ -51,16 +51,6 @@ def test_boxes_come_from_the_mask_where_labels_have_none(tmp_path, bits, mask_id
     assert [thing.box_xyxy for thing in frame.objects] == [(10, 20, 40, 70), (60, 60, 70, 70)]
 
 
-def test_frames_are_in_the_order_of_their_numbers_and_sequences_too(tmp_path):
-    write_sequence(tmp_path / "10", {20: [CUP], 3: [CHAIR], 100: []})
-    write_sequence(tmp_path / "9", {1: [CUP]})
-    frames, issues = frames_of(tmp_path)
-    assert [frame.name for frame in frames] == ["9/000001", "10/000003", "10/000020", "10/000100"]
-    assert [frame.index for frame in frames] == [0, 0, 1, 2]
-    assert frames[-1].objects == ()
-    assert not issues
-
-
 def test_unknown_classes_and_background_are_no_objects_and_are_counted(tmp_path):
     def change(labels):
         labels["000000"]["000015"]["class"] = "unicorn"
@@ -126,15 +116,6 @@ def test_records_that_are_amiss_are_left_out_and_counted(tmp_path, change, frame
     assert issues == ({expected.value: 1} if expected else {})
 
 
-def test_of_a_frame_that_is_there_twice_the_first_record_counts(tmp_path):
-    labels = write_sequence(tmp_path / "000000", {0: [CHAIR, CUP]})
-    record = json.dumps(labels["000000"])
-    (tmp_path / "000000" / "labels.json").write_text(f'{{"000000": {record}, "000000": {{}}}}')
-    (frame,), issues = frames_of(tmp_path)
-    assert len(frame.objects) == 2
-    assert issues == {DatasetIssue.REPEATED_FRAME.value: 1}
-
-
 def test_a_mask_of_another_size_than_the_image_costs_the_frame(tmp_path):
     write_sequence(tmp_path / "000000", {0: [CHAIR], 1: [CHAIR]})
     cv2.imwrite(str(tmp_path / "000000" / "1.png"), np.ones((50, 100), np.uint8))
@@ -182,27 +163,6 @@ def test_images_that_are_damaged_or_missing_or_stand_for_nothing_are_counted(tmp
         DatasetIssue.IMAGE_WITHOUT_NUMBER.value: 1,
         DatasetIssue.REPEATED_IMAGE.value: 1,
     }
-
-
-def test_a_mask_that_no_record_names_is_not_taken_for_the_picture(tmp_path):
-    write_sequence(tmp_path / "000000", {5: []})
-    cv2.imwrite(str(tmp_path / "000000" / "5.png"), np.zeros((100, 100), np.uint8))
-    (frame,), issues = frames_of(tmp_path)
-    assert frame.image_path.name == "rgb_000005.png"
-    assert issues == {DatasetIssue.REPEATED_IMAGE.value: 1}
-
-
-def test_counts_start_anew_with_every_pass(tmp_path):
-    write_sequence(tmp_path / "000000", {0: [CHAIR], 1: [CHAIR]})
-    (tmp_path / "000000" / "rgb_000000.png").unlink()
-    (tmp_path / "000001").mkdir()
-    data = AcvrSequences(tmp_path)
-    for _ in range(2):
-        list(data.frames())
-        assert data.issues.sentences() == [
-            "folders without labels.json: 1 (the first: 000001)",
-            "frames without an image: 1 (the first: 000000/000000)",
-        ]
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,6 @@ def test_frames_of_all_sequences_come_in_order_with_their_objects_and_without_ma
     assert source.description == f"sequences {root} (2 with 16 frames)"
 
 
-@pytest.mark.parametrize("step", [1, 3, 5, 8, 100])
-def test_every_nth_frame_counts_over_the_end_of_a_sequence(root, step):
-    source = open_source(root)
-    assert [frame.index for frame in source.every(step)] == list(range(0, 16, step))
-
-
 def test_every_nth_frame_reads_no_frame_between(root):
     for broken in (root / "000000").glob("rgb_00000[3-9].png"):
         broken.write_bytes(b"no picture")

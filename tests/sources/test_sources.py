@@ -5,7 +5,6 @@ import re
 import shutil
 import stat
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
@@ -344,18 +343,6 @@ def test_a_bag_may_have_any_name(bag, tmp_path, name):
     folder.mkdir()
     for path in (storage.rename(folder / f"{name}{storage.suffix}"), folder):
         assert [frame.index for frame in open_source(path)] == [0, 2]
-
-
-@pytest.mark.parametrize("plugin", ["MCAP"], indirect=True)
-def test_a_bag_may_have_a_name_that_is_not_utf_8(bag, tmp_path):
-    """In a process of its own: xdist ends a worker that reports such a name."""
-    folder = tmp_path / "caf\udce9"
-    folder.mkdir()
-    storage = storage_file(bag)
-    storage.rename(folder / f"caf\udce9{storage.suffix}")
-    code = "import sys, smart_caption_ros.sources as s; print([f.index for f in s.open_source(sys.argv[1])])"
-    done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, check=False)
-    assert done.stdout == b"[0, 2]\n", ascii(done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,6 @@ from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from std_msgs.msg import Header, String
 from std_srvs.srv import SetBool
 
-from smart_caption_ros.captioning import Captioner
-from smart_caption_ros.files import config_file
-from smart_caption_ros.grounding import guide_words
-from smart_caption_ros.imaging.image_messages import encode_image
 from smart_caption_ros.nodes import caption_command
 from tests.nodes.fake_captioner import BREAKS_THE_ENGINE, NOTHING_TO_SAY, UNSURE, image_fields, painted
 from tests.system.conftest import MATCHING_S, Diagnostics
@@ -450,33 +446,6 @@ def test_a_node_that_cannot_start_says_why_and_ends_with_status_1(capfd, argumen
     log = capfd.readouterr().err
     assert sentence in log
     assert "Traceback" not in log
-
-
-@pytest.mark.long
-def test_the_real_engine_says_in_the_node_what_it_says_alone(robot, monkeypatch, tmp_path):
-    photograph = cv2.imread(str(sample_photograph()))
-    assert photograph is not None
-    with monkeypatch.context() as environment:
-        environment.setenv("HOME", str(tmp_path / "home"))
-        environment.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-        robot.start(NODE, "--params-file", str(config_file("caption.yaml")), "-p", "max_age_s:=0.0", *RELIABLE_INPUT)
-    user = User(robot)
-    caption = user.ask(Image(**encode_image(photograph)))
-    captioner = guide_words(Captioner.from_bundle())
-    expected = captioner.caption(photograph)
-    assert caption.status == Caption.STATUS_OK
-    assert caption.text == expected.text
-    assert caption.score == pytest.approx(expected.score, abs=1e-3)
-    assert [word.text for word in caption.words] == [word.text for word in expected.words]
-    assert caption.model == expected.model
-    assert caption.timing.vision_ms > 0
-    assert caption.timing.decode_ms > 0
-    assert not list(tmp_path.glob("home/**/*")), "the node writes nothing into the home folder"
-
-
-def sample_photograph():
-    skimage = pytest.importorskip("skimage", reason="needs the photographs of scikit-image")
-    return Path(skimage.__file__).parent / "data" / "chelsea.png"
 
 
 def test_of_a_hundred_requests_at_once_each_gets_an_answer(robot, diagnostics):

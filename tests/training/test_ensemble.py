@@ -10,10 +10,8 @@ from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from tests.tiny_model import padded_logits, tiny_captioner, tiny_captions, tiny_trained, tiny_visual
 from tests.training.commands import run_here
 from training.engine.checkpoint_captions import DatasetCaptioner
-from training.engine.joining import join_captioners
 from training.engine.trained_captioner import TrainedCaptioner
 from training.ensemble import main
-from training.errors import CheckpointError
 
 WORDS = Vocabulary((*SPECIAL, *(f"w{index}" for index in range(4, 30))))
 FAMILIES = ("smart", "m2", "up_down")
@@ -75,8 +73,3 @@ def test_captioners_that_do_not_fit_are_refused_by_their_files(change, message, 
     assert message in done.stderr
     assert "other.safetensors" in done.stderr
     assert not (tmp_path / "joined.safetensors").exists()
-
-
-def test_one_captioner_is_no_ensemble(paths):
-    with pytest.raises(CheckpointError, match="two different models"):
-        join_captioners({"one": TrainedCaptioner.load(paths[0])})

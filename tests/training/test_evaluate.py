@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -12,7 +11,6 @@ from smart_caption_ros.captioning import Bundle, Captioner
 from tests.detection.tiny_detectors import COLOURS_BGR
 from tests.tiny_model import tiny_trained
 from tests.training.commands import run_here
-from tests.training.evaluation.metrics.needs_java import fake_java
 from tests.training.small_coco_photographs import DEV, make_coco_photographs
 from tests.training.small_flickr8k import make_data
 from training.data.flickr8k import Flickr8k
@@ -102,26 +100,6 @@ def test_a_bundle_is_scored_on_a_split_and_its_captions_are_reported(scored, dat
         assert f"needs weights at {data / 'metrics' / metric}" in document["not_available"][metric]
     assert "not available" in done.stdout
     assert name in done.stdout
-
-
-@pytest.mark.parametrize(("precision", "alone"), [("float32", False), ("int8", True)])
-def test_a_bundle_in_8_bits_is_scored_one_photograph_at_a_time(
-    evaluate, tiny_bundle, tmp_path, monkeypatch, precision, alone
-):
-    bundle = Path(shutil.copytree(tiny_bundle, tmp_path / "bundle"))
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    manifest["precision"] = {"stored": "float32", "computed": precision}
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
-    sizes = []
-    caption_batch = Captioner.caption_batch
-
-    def counted(captioner, frames):
-        sizes.append(len(frames))
-        return caption_batch(captioner, frames)
-
-    monkeypatch.setattr(Captioner, "caption_batch", counted)
-    assert evaluate("--bundle", bundle, "--split", "dev").returncode == 0
-    assert (max(sizes) == 1) == alone
 
 
 def test_captions_that_objects_guide_are_scored_and_not_recorded(evaluate, scored, detecting_bundle):
@@ -251,12 +229,6 @@ def test_captions_of_a_test_set_without_public_captions_are_written_for_an_evalu
     assert all(set(entry) == {"image_id", "caption"} for entry in entries)
 
 
-def test_a_failing_java_leaves_the_other_metrics_available(scored, coco, monkeypatch):
-    fake_java(coco / "java", "echo 'Error: broken' >&2; exit 1", monkeypatch)
-    _, done = scored(*GOOD)
-    assert "PTB tokeniser, METEOR, SPICE not available: the PTB tokeniser failed: Error: broken" in done.stdout
-
-
 def test_captions_without_any_word_are_scored(scored, coco):
     said = [{"image_id": image, "caption": text} for image, text in ((1, "..."), (2, "!"))]
     (coco / "good.json").write_text(json.dumps(said))
@@ -278,7 +250,6 @@ WRONG_FILES = {
     "zebra.json": {"1": ["zebra"]},
     "ninety.json": {"99": ["dog"]},
     "list.txt": "1\n99\n",
-    "blank.txt": "\n",
 }
 CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints")
 
@@ -287,21 +258,17 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
     ("options", "status", "complaint"),
     [
         (["--captions", "nowhere.json", "--references", "captions.json"], 1, "nowhere.json: no such file"),
-        (["--captions", "captions.json", "--references", "captions.json"], 1, "is a list, not an object"),
         (["--captions", "stray.json", "--references", "captions.json"], 1, "no image has a caption of stray"),
         ([*GOOD, "--instances", "two.json"], 1, "1 of 3 images"),
         (["--bundle", "nowhere", *PHOTOGRAPHS], 1, "no such bundle"),
         (["--bundle", "nowhere", "--references", "captions.json"], 2, "needs --images"),
         ([*GOOD, "--split", "dev"], 2, "not both"),
-        (["--split", "nonsense"], 1, "no image in split 'nonsense'"),
         ([*GOOD, "--record"], 2, "--record goes with a bundle"),
         ([*GOOD, "--resamples", "-1"], 2, "--resamples"),
         ([*GOOD, "--json", "no/out.json"], 1, "cannot be written"),
         ([*GOOD, "--human"], 1, "image 3 of captions has 1 human"),
         ([*GOOD, "--only", "no.txt"], 1, "no.txt: the list of"),
         ([*GOOD, "--only", "list.txt"], 1, "for example 99"),
-        ([*GOOD, "--only", "blank.txt"], 1, "no image id in it"),
-        ([*GOOD, "--domains", "good.json"], 1, "expected an object"),
         ([*GOOD, "--domains", "twice.json"], 1, "in two domains"),
         ([*GOOD, "--domains", "other.json"], 1, "no image of"),
         ([*GOOD, "--write-captions", "nowhere"], 1, "nowhere: no such folder to write captions to"),
@@ -311,11 +278,9 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
         (["--dataset", "flickr8k", "--images", "."], 2, "stands alone"),
         (["--images", ".", "--human"], 2, "--images alone has none"),
         (["--images", "nowhere"], 1, "nowhere: no such folder or zip"),
-        (["--images", "empty"], 1, "no images in the folder empty"),
         (["--images", "empty.zip"], 1, "empty.zip: no image in it"),
         (["--objects-guide", "loud"], 2, "'loud' is none of auto, off, bias"),
         (["--constraints", "zebra.json"], 2, "is for checkpoints"),
-        ([*CONSTRAINED, "good.json"], 1, "expected an object"),
         ([*CONSTRAINED, "ninety.json"], 1, "none of its images"),
         ([*CONSTRAINED, "four.json"], 1, "image 1: expected a list of up to 3"),
         ([*CONSTRAINED, "number.json"], 1, "a constraint is a word or a list of words"),

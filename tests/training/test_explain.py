@@ -10,7 +10,6 @@ from tests.training.commands import run_here
 from tests.training.region_files import WIDTH, regions, write_npz
 from training import explain
 from training.engine.trained_captioner import TrainedCaptioner
-from training.evaluation.word_pictures import draw_attributions
 from training.models.pma_net import PmaNet, PmaNetConfig
 from training.models.up_down import UpDown, UpDownConfig
 
@@ -19,14 +18,14 @@ EXPERIMENT = {
 }  # fmt: skip
 
 
-def saved(path, features=None, image_size=None):
+def saved(path, features=None):
     """Write a captioner that is quick to attribute, of photographs or of stored features."""
     torch.manual_seed(0)
     trained = tiny_trained()
     width = trained.backbone.spec.token_width if features is None else WIDTH
     captioner = UpDown(UpDownConfig(len(trained.vocabulary), width, **TINY_SIZES["up_down"])).eval()
     inputs = {"features": {"npz": str(features), "width": WIDTH}} if features else {"backbone": "any.onnx"}
-    return write(path, trained, "up_down", captioner, inputs, None if features else trained.backbone, image_size)
+    return write(path, trained, "up_down", captioner, inputs, None if features else trained.backbone, None)
 
 
 def saved_pma_net(path, *, ready, image_size=None):
@@ -67,20 +66,6 @@ def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path):
     assert picture.shape[1] >= len(words) * 120
 
 
-def test_a_captioner_of_other_frames_is_explained_with_its_own_grid(tmp_path, monkeypatch):
-    model = saved(tmp_path / "best.safetensors", image_size=96)
-    drawn = []
-
-    def draw(words, scores, image, boxes):
-        drawn.append((scores.shape, len(boxes)))
-        return draw_attributions(words, scores, image, boxes)
-
-    monkeypatch.setattr(explain, "draw_attributions", draw)
-    assert run(model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png").returncode == 0
-    [(scores, boxes)] = drawn
-    assert scores[1] == boxes == 3**2
-
-
 def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tmp_path):
     features = write_npz(tmp_path, {"9": regions(3)})
     (tmp_path / "bundle").mkdir()
@@ -107,18 +92,6 @@ def test_a_model_that_cannot_be_explained_is_refused(model, options, complaint, 
         saved(tmp_path / model)
     done = run(tmp_path / model, photograph(tmp_path / "a.png"), "-o", tmp_path / "out.png", *options)
     assert (done.returncode, complaint in done.stderr) == (1, True)
-
-
-def test_regions_are_as_bright_as_their_scores_and_the_greatest_is_outlined():
-    boxes = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0.4, 0.4, 0.6, 0.6]], np.float32)
-    white = np.full((260, 260, 3), 255, np.uint8)
-    picture = draw_attributions(["dog"], torch.tensor([[0.0, 1.0, 0.5]]), white, boxes)
-    panel = picture[12 : 12 + 260, 12 : 12 + 260]
-    assert panel[20, 20].tolist() == [51] * 3, "the least score"
-    assert panel[20, 200].tolist() == [255] * 3, "the greatest score"
-    assert panel[130, 120].tolist() == [153] * 3, "the middle"
-    assert panel[130, 140].tolist() == [255] * 3, "where regions overlap, the greater score"
-    assert panel[100, 130].tolist() == [0, 0, 255]
 
 
 def test_the_prototypes_of_each_photograph_are_a_row_beside_the_captioners_frame(tmp_path):

@@ -17,7 +17,7 @@ from training.data.feature_extraction import VISION_GRAPH_TOKENS
 from training.engine.experiment import load_run
 from training.engine.trained_captioner import TrainedCaptioner
 from training.engine.trainer import Trainer
-from training.errors import ConfigError, DataError
+from training.errors import ConfigError
 from training.models.smart import Smart
 
 
@@ -107,16 +107,6 @@ def test_the_maximum_length_in_training_is_independent_of_that_in_search(data, t
     config = load_run(write_coco_config(tmp_path / "c.yaml", **settings))
     captions = Trainer(config, data, tmp_path / "run", tmp_path / "cache").task.captions
     assert (captions.max_words, captions.max_caption_words) == (10, longest)
-
-
-def test_images_without_features_are_counted_before_training_begins(data, tmp_path):
-    for number in (100, 101):
-        (tmp_path / f"{number}.npz").write_bytes((data / "features" / f"{number}.npz").read_bytes())
-    config = load_run(
-        write_coco_config(tmp_path / "config.yaml", features={**features_config("npz"), "npz": str(tmp_path)})
-    )
-    with pytest.raises(DataError, match="train: no features of 8 images, for example image 102"):
-        Trainer(config, data, tmp_path / "run", tmp_path / "cache")
 
 
 @pytest.mark.long

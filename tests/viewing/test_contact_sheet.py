@@ -50,15 +50,6 @@ def test_nothing_to_show_is_refused():
         contact_sheet([])
 
 
-def test_a_sheet_of_few_pictures_has_them_all_in_the_order_of_their_numbers():
-    sheet = ContactSheet(limit=4, columns=4)
-    for index in (1, 0, 2):
-        sheet.add(index, np.full((40, 40, 3), 60 + 40 * index, np.uint8))
-    picture = sheet.picture()
-    middle = picture[picture.shape[0] // 2, :, 0].tolist()
-    assert list(dict.fromkeys(shade for shade in middle if shade >= 60)) == [60, 100, 140]
-
-
 @pytest.mark.parametrize("count", [16, 17, 31, 32, 33, 1000])
 def test_of_many_pictures_a_sheet_keeps_an_even_choice_that_is_never_more_than_its_limit(count):
     sheet = ContactSheet(limit=16)
@@ -68,9 +59,3 @@ def test_of_many_pictures_a_sheet_keeps_an_even_choice_that_is_never_more_than_i
     assert len(sheet) >= 8
     step = 1 << max(0, (count - 1).bit_length() - 4)
     assert len(sheet) == len(range(0, count, step))
-
-
-def test_a_sheet_keeps_large_pictures_small():
-    sheet = ContactSheet(limit=2)
-    sheet.add(0, np.zeros((4000, 3000, 3), np.uint8))
-    assert max(sheet.picture().shape) <= 960 + 2 * 12

@@ -5,7 +5,6 @@ import pytest
 from onnx import helper
 
 from export.passes.fuse import fuse_linears
-from export.passes.simplify import split_gemms
 from tests.export.passes.small_graphs import graph_of, kinds, results, weights
 
 
@@ -54,20 +53,6 @@ def test_a_power_of_two_is_folded_into_the_layer_that_it_scales(gemm):
     assert "Mul" not in kinds(fused)
     x = weights(5, 6)
     np.testing.assert_allclose(results(fused, x=x)[0], results(model, x=x)[0], atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "node",
-    [
-        helper.make_node("Gemm", ["x", "w", "b"], ["y"], transA=1),
-        helper.make_node("Gemm", ["x", "x", "b"], ["y"], transB=1),
-        helper.make_node("Gemm", ["x", "w", "x"], ["y"]),
-    ],
-    ids=["input transposed", "weight computed", "bias computed"],
-)
-def test_other_products_stay_gemm(node):
-    model = graph_of([node], {"x": [4, 4]}, ["y"], {"w": weights(4, 4), "b": weights(4)})
-    assert kinds(split_gemms(model)) == ["Gemm"]
 
 
 def test_a_traced_captioner_has_no_two_layers_of_one_input(traced):

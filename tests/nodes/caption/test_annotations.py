@@ -91,9 +91,3 @@ def test_an_image_that_was_not_captioned_removes_the_annotations(foxglove_msgs):
     annotations = to_annotations(stale, HEADER, foxglove_msgs)
     assert not annotations.points
     assert not annotations.texts
-
-
-def test_older_messages_without_a_stamp_of_all_are_filled_as_well(record):
-    older = stand_in()
-    older.ImageAnnotations = message("ImageAnnotations", "circles points texts", list)
-    assert len(to_annotations(record, HEADER, older).points) == 2

@@ -52,10 +52,6 @@ def test_times_count_the_decoding_of_the_message_and_the_work_up_to_the_caption(
     assert timing.age_at_start_ms == 0
 
 
-def test_a_stamp_a_little_in_the_future_is_no_error():
-    assert answer(FakeCaptioner(), image(), age_s=-0.9).status == Caption.STATUS_OK
-
-
 @pytest.mark.parametrize("score", ["high", RuntimeError("y" * 1_000_000)])
 def test_whatever_an_engine_gives_or_raises_the_answer_is_a_short_error(score):
     class Broken(FakeCaptioner):

@@ -41,14 +41,6 @@ def test_the_nearest_of_the_same_camera_among_the_newest_is_found(entries, stamp
         assert abs(nearest - stamp_ns) == min(abs(stamp - stamp_ns) for stamp in candidates)
 
 
-def test_what_came_last_replaces_what_came_before_with_the_same_stamp():
-    assert found(buffer_of((5, "left"), (5, "")), 5, "left") == " 5"
-    buffer = buffer_of((5, "left"))
-    assert not buffer.add(detections(5, "right"))
-    assert not buffer.add(detections(6, "left"))
-    assert buffer.add(detections(5, "left"))
-
-
 def waited_s(buffer, timeout_s, stamp_ns=5):
     started_s = time.monotonic()
     buffer.wait(stamp_ns, "", started_s + timeout_s)

@@ -174,21 +174,6 @@ def test_several_cameras_have_a_status_each_beside_that_of_the_node(clock):
     assert [s.level for s in statuses] == [DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.OK]
 
 
-def test_ages_are_percentiles_of_a_minute_and_are_empty_without_answers(statistics, clock):
-    assert report(statistics)[2]["age p99 (ms)"] == ""
-    for age_ms in range(1, 101):
-        statistics.count_answer(CaptionStatus.OK, "", latency_s=age_ms / 1e3, work_s=0.0)
-    values = report(statistics)[2]
-    assert [values[f"age p{percent} (ms)"] for percent in (50, 95, 99)] == ["50.5", "95.0", "99.0"]
-    clock.now_s += 59.0
-    assert report(statistics)[2]["age p50 (ms)"] == "50.5"
-    clock.now_s += 2.0
-    assert report(statistics)[2]["age p50 (ms)"] == ""
-    count_answer(statistics)
-    statistics.restart_windows()
-    assert report(statistics)[2]["age p50 (ms)"] == "", "the time before an activation does not count"
-
-
 WARN, ERROR, OK = DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.OK
 
 
@@ -197,13 +182,10 @@ WARN, ERROR, OK = DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatu
     [
         ({}, OK, "captioning, 0.0 images a second"),
         ({"lifecycle": "unconfigured"}, OK, "unconfigured"),
-        ({"lifecycle": "inactive", "lacks_clock": True}, OK, "inactive"),
         ({"enabled": False}, OK, "captioning is switched off"),
         ({"lifecycle": "unconfigured", "failure": "there is no bundle"}, ERROR, "there is no bundle"),
         ({"in_work_s": 34.0}, ERROR, "an image has been in work for 34.0 s"),
-        ({"in_work_s": 34.0, "lifecycle": "inactive"}, ERROR, "an image has been in work for 34.0 s"),
         ({"nodes_of_this_name": 2}, WARN, "2 nodes have the name /caption_node, and share topics"),
-        ({"nodes_of_this_name": 2, "lifecycle": "unconfigured"}, WARN, "2 nodes have the name /caption_node"),
         (
             {"model": model_with(engine_fallbacks=["not cuda: no memory"])},
             WARN,

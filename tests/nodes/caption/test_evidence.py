@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from smart_caption_ros.captioning import Caption, DetectedObject
 from smart_caption_ros.nodes.caption.detection_buffer import DetectionBuffer, Detections
-from smart_caption_ros.nodes.caption.evidence import ObjectOrigin, clip_to_image, collect_evidence
+from smart_caption_ros.nodes.caption.evidence import ObjectOrigin, collect_evidence
 from smart_caption_ros.nodes.caption.model import Model
 from smart_caption_ros.record import CoverageReason
 from tests.nodes.fake_captioner import BREAKS_COVERAGE, FakeCaptioner, FakeCoverage, shade_caption
@@ -131,11 +130,3 @@ def test_the_reason_says_why_coverage_was_not_measured(shade, stamp_s, changes, 
 
 
 edges = st.floats(-1e6, 1e6)
-
-
-@given(st.lists(st.tuples(edges, edges, edges, edges), max_size=5), st.integers(1, 4000), st.integers(1, 4000))
-def test_what_is_cut_at_the_edges_lies_inside_and_has_an_area(boxes, width, height):
-    for detected in clip_to_image([DetectedObject("dog", 1, 0.5, box) for box in boxes], width, height):
-        left, top, right, bottom = detected.box_xyxy
-        assert 0 <= left < right <= width
-        assert 0 <= top < bottom <= height

@@ -11,7 +11,6 @@ from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from smart_caption_ros.nodes.caption.lifecycle import TransitionRequests
 from tests.nodes.waiting import wait_for
 
-CONFIGURE = Transition.TRANSITION_CONFIGURE
 SHUTDOWN = Transition.TRANSITION_INACTIVE_SHUTDOWN
 
 
@@ -45,15 +44,6 @@ def machine(node):
     yield made
     made.cancelled.set()
     made.destroy_node()
-
-
-def test_a_shutdown_cancels_configuring_and_is_carried_out_after_it(machine):
-    configuring = machine.ask(CONFIGURE)
-    assert machine.begun.wait(10)
-    assert machine.ask(SHUTDOWN).result(10)
-    assert not configuring.result(10)
-    assert machine.requests.state == "finalized"
-    assert machine.shutdowns == 1
 
 
 def test_configuring_that_begins_after_the_request_to_shut_down_is_cancelled_as_well(machine):

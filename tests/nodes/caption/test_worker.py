@@ -3,8 +3,6 @@
 import sys
 import threading
 import time
-import weakref
-from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
@@ -268,20 +266,6 @@ def test_on_change_a_scene_is_captioned_once_and_every_image_is_counted(shared):
     assert shared.front.publisher.statistics.summary().counts[CaptionStatus.OK] == 4
 
 
-def test_images_dropped_before_an_unchanged_one_are_reported_with_the_next_caption(shared):
-    shared.set(trigger="change")
-    shared.put(shared.front, 100)
-    wait_for(lambda: shared.captioner.begun == [100])
-    for _ in range(3):
-        shared.put(shared.front, 100)
-    shared.captioner.open()
-    shared.wait_until_idle()
-    shared.put(shared.front, 200)
-    shared.wait_until_idle()
-    drops = [message.timing.dropped_frames for message in shared.messages[shared.front.publisher]]
-    assert drops == [0, 2]
-
-
 def test_on_request_no_image_is_captioned_as_it_comes_and_otherwise_the_rate_is_limited(shared):
     shared.captioner.open()
     shared.set(trigger="request")
@@ -323,21 +307,6 @@ def test_every_image_is_answered_dropped_passed_over_or_unchanged(shared, steps)
         assert sum(counts[status] for status in CaptionStatus) == len(shared.texts(camera))
 
 
-def test_captions_that_wait_for_detections_do_not_keep_their_images(shared):
-    shared.set(detection_wait_s=10.0, max_age_s=0.0)
-    shared.expect_detections(shared.front)
-    shared.captioner.open()
-    image = Image(**image_fields(10))
-    image.header.stamp.sec = 1
-    kept = weakref.ref(image.data)
-    shared.front.receive(image, {})
-    del image
-    wait_for(lambda: shared.captioner.begun, "work of the engine")
-    shared.put(shared.front, 20, stamp_s=2)  # the newest one is kept for ~/describe_latest
-    wait_for(lambda: kept() is None, "end of the pixels")
-    assert not shared.texts(shared.front)
-
-
 @pytest.mark.parametrize(("jump_s", "is_kept"), [(0.001, True), (0.5, True), (4.0, False)])
 def test_only_a_jump_of_the_clock_empties_the_detections(shared, jump_s, is_kept):
     """A bag that is played again jumps; an image that comes out of order does not."""
@@ -353,48 +322,6 @@ def test_only_a_jump_of_the_clock_empties_the_detections(shared, jump_s, is_kept
     shared.wait_until_idle()
     last = shared.messages[shared.front.publisher][-1]
     assert [item.class_name for item in last.objects] == (["cup"] if is_kept else [])
-
-
-def test_after_a_jump_of_the_clock_the_detections_of_the_second_time_are_waited_for(shared):
-    shared.set(detection_wait_s=10.0, max_age_s=0.0)
-    shared.expect_detections(shared.front)
-    shared.captioner.open()
-    for second in range(1, 6):
-        shared.detect(shared.front, second)
-        shared.put(shared.front, 10, stamp_s=second)
-        shared.wait_until_idle()
-    shared.put(shared.front, 20, stamp_s=1)
-    time.sleep(0.3)
-    assert len(shared.texts(shared.front)) == 5, "it waits"
-    shared.detect(shared.front, 1, CUP)
-    shared.wait_until_idle()
-    message = shared.messages[shared.front.publisher][-1]
-    assert (message.text, [item.class_name for item in message.objects]) == ("shade 20", ["cup"])
-
-
-def test_a_model_that_was_loaded_although_it_was_cancelled_is_dropped(shared):
-    model = shared.worker.model
-
-    def load():
-        shared.worker.cancel_loading()
-        return Model(FakeCaptioner(), None)
-
-    with pytest.raises(CancelledError):
-        shared.worker.load(load)
-    assert shared.worker.model is model
-
-
-def test_a_thread_that_is_stuck_outside_of_the_work_on_an_image_is_a_problem(shared, monkeypatch):
-    shared.captioner.open()
-    monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 0.2)
-    go_on = threading.Event()
-    assert not shared.worker.problem
-    monkeypatch.setattr(Publisher, "publish", lambda *given: go_on.wait(20))
-    shared.put(shared.front, 1)
-    wait_for(lambda: shared.worker.problem == "the thread that captions is stuck")
-    go_on.set()
-    monkeypatch.setattr(worker_module, "WORK_TIMEOUT_S", 10.0)
-    wait_for(lambda: not shared.worker.problem)
 
 
 def test_closing_the_inputs_ends_every_wait_for_detections(shared):

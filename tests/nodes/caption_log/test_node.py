@@ -20,7 +20,6 @@ from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.nodes import diagnostics_publisher
 from smart_caption_ros.nodes.caption_log import search_service
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
-from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
 from smart_caption_ros.record import CaptionRecord
 from tests.caption_log.rows import texts_of
 from tests.nodes.fake_captioner import shade_caption
@@ -185,20 +184,3 @@ def test_a_log_that_cannot_be_opened_is_named(domain, tmp_path):
     path.write_text("no database" * 100)
     with pytest.raises(ValueError, match="it is not an SQLite database"):
         log_node(domain, path)
-
-
-def test_without_tf2_that_is_said_once_and_there_is_no_pose(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tf2_ros", None)
-    said = []
-    lookup = RobotPoseLookup(None, "map", "base_link", said.append)
-    assert lookup(Header(stamp=Time(sec=1))) is None
-    assert lookup(Header(stamp=Time(sec=2))) is None
-    assert len(said) == 1
-    assert "tf2_ros is not installed" in said[0]
-
-
-@pytest.mark.parametrize(("after_s", "known"), [(0, True), (9, True), (10, True), (12, False)])
-def test_the_newest_pose_stands_in_for_a_second(monkeypatch, after_s, known):
-    monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)
-    lookup = RobotPoseLookup(None, "map", "base_link", pytest.fail)
-    assert (lookup(Header(stamp=Time(sec=STAMP_S + after_s))) is not None) == known

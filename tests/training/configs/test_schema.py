@@ -11,7 +11,8 @@ from training.engine.experiment import load_experiment, load_run
 from training.engine.recipe import Recipe
 from training.errors import ConfigError
 
-CONFIGS = sorted((Path(__file__).parents[3] / "training" / "configs").rglob("*.yaml"))
+ROOT = Path(__file__).parents[3]
+CONFIGS = sorted([*(ROOT / "training" / "configs").rglob("*.yaml"), *(ROOT / "recipes").glob("*.yaml")])
 GOOD = {"name": "x", "backbone": "b.onnx", "phases": [{"name": "p", "epochs": 1, "learning_rate": 0.1}]}
 
 
@@ -36,11 +37,6 @@ def test_every_experiment_file_of_the_repository_is_well_formed(path):
     assert config.name
 
 
-def test_a_rate_in_scientific_notation_is_a_number(tmp_path):
-    text = "name: x\nbackbone: b\nphases:\n- {name: p, epochs: 1, learning_rate: 5e-4}\n"
-    assert load_run(written(tmp_path, text)).phases[0].learning_rate == 5e-4
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -53,20 +49,14 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path):
         ({"phases": [{"name": "p", "epochs": "two", "learning_rate": 1}]}, r"phases\[0\]: epochs: expected int"),
         ({"precision": "fp8"}, "precision must be"),
         ({"image_size": -1}, "image_size must be at least 0"),
-        ({"seed": True}, "seed: expected int"),
         ({"data": 3}, "data: expected keys"),
         ({"data": {"options": {"karpathy": "x"}}}, "data: options: unknown key 'karpathy'; known are folder"),
         ({"data": {"dataset": "coco"}}, "data: options: give karpathy .* or captions"),
         (coco(karpathy="a.json", captions={"train": "b.json", "dev": "c.json"}), "data: options: give karpathy"),
         (coco(captions={"dev": "b.json"}), "data: options: captions: a file for train is needed"),
-        (coco(captions={"val": "b.json"}), "data: options: captions: val: expected a file for one of train, dev"),
-        ({"data": {"vocabulary": "bpe"}}, "data: vocabulary must be one of spacy, spaces, unicode, not 'bpe'"),
-        ({"data": {"minimum_count": -1}}, "data: minimum_count must be at least 0"),
         ({"features": {"store": "s"}}, "give backbone or features, one of the two"),
         ({"backbone": ""}, "give backbone or features, one of the two"),
         ({"features": {"hdf5": "s", "tsv": "t"}}, "features: give one of hdf5, tsv, not several"),
-        ({"features": {"npz": "s", "max_regions": -1}}, "features: max_regions must be at least 0"),
-        ({"features": {"hdf5": 3}}, "features: hdf5: expected str"),
         ({"features": {"tsv": "t", "image_sizes": "a.json"}}, "features: image_sizes is for hdf5 and npz"),
         (phase(pairs=True, objective="self_critical"), r"phases\[0\]: pairs: self_critical has no use"),
         (phase(reward_documents="words"), r"phases\[0\]: reward_documents must be one of images, captions"),
@@ -74,12 +64,7 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path):
             {"backbone": "", "features": {"store": "s"}, **phase(backbone_learning_rate=1.0)},
             r"phases\[0\]: backbone_learning_rate: features have no backbone",
         ),
-        (
-            {"data": {"dataset": "nowhere"}},
-            r"data: dataset must be one of flickr8k, folder, table, coco, coco_photographs, .*, not 'nowhere'",
-        ),
         (phase(objective="reinforce"), r"phases\[0\]: objective must be one of cross_entropy, .*self_critical"),
-        (phase(schedule="stairs"), r"phases\[0\]: schedule must be one of constant, cosine, .*noam"),
         (phase(schedule="noam"), r"phases\[0\]: schedule noam needs warmup_steps"),
         (
             phase(schedule="hold", warmup_steps=30, hold_steps=20, decay_steps=40),
@@ -89,20 +74,10 @@ def test_a_rate_in_scientific_notation_is_a_number(tmp_path):
         (phase(accumulate=0), r"phases\[0\]: accumulate must be at least 1, not 0"),
         ({"phases": 2 * GOOD["phases"]}, "phases: two are named 'p'"),
         ({"backbone": "", "features": {"store": "s"}, "yolox": "y.onnx"}, "yolox: features have no backbone"),
-        (
-            {"backbone": "", "features": {"store": "s"}, "more_backbones": ["a.onnx"]},
-            "more_backbones: features have no backbone",
-        ),
         (phase(from_best=True), r"phases\[0\]: from_best: no phase comes before it"),
-        ({"task": "detection"}, "unknown key 'task'"),
         ({"family": "lstm2000"}, "family must be one of smart.*, not 'lstm2000'"),
-        (phase(learning_rate="fast"), r"phases\[0\]: learning_rate: expected float, found 'fast'"),
         (phase(stop_after=2), r"phases\[0\]: stop_after must be at most epochs, 1, not 2"),
-        (phase(optimizer={"name": "lion"}), r"phases\[0\]: optimizer: name must be one of adam, .*, not 'lion'"),
-        (phase(optimizer={"beta": 1}), r"phases\[0\]: optimizer: unknown key 'beta' .*known are name, betas"),
         (phase(optimizer={"betas": [1.0, 0.9]}), r"phases\[0\]: optimizer: betas must be two numbers of at least 0"),
-        (phase(optimizer={"betas": [0.9, "x"]}), r"phases\[0\]: optimizer: betas\[1\]: expected float, found 'x'"),
-        (phase(clipping={"by": "sum"}), r"phases\[0\]: clipping: by must be one of norm, value, none, not 'sum'"),
         (phase(clipping={"limit": 0}), r"phases\[0\]: clipping: limit must be more than 0"),
         ({"evaluation": {"beam_size": 0}}, "evaluation: beam_size must be at least 1, not 0"),
         (phase(label_smoothing=1.0), r"phases\[0\]: label_smoothing must be less than 1"),
@@ -131,12 +106,6 @@ def test_a_key_that_is_set_in_one_run_of_a_recipe_stays_in_the_others(tmp_path):
     assert "&id" in text  # both runs have the same phases
     config = load_experiment(written(tmp_path, text), ["runs.1.phases.0.epochs=7"])
     assert [run["phases"][0]["epochs"] for run in config.runs] == [1, 7]
-
-
-def test_one_tsv_file_or_several_may_be_given(tmp_path):
-    for given, paths in (("a.tsv", ["a.tsv"]), (["a.tsv", "b.tsv"], ["a.tsv", "b.tsv"])):
-        config = load_run(written(tmp_path, {**GOOD, "backbone": "", "features": {"tsv": given}}))
-        assert config.features.paths(Path("data")) == [Path("data") / path for path in paths]
 
 
 def test_keys_that_are_gone_are_ignored_in_a_record_of_an_earlier_version():
@@ -168,18 +137,13 @@ PHASES = "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
 @pytest.mark.parametrize(
     ("content", "setting", "complaint"),
     [
-        ("", "", r"config\.yaml"),
         ("- 1", "", r"config\.yaml"),
         ("name: [", "", r"config\.yaml"),
-        ("3", "", r"config\.yaml"),
         (f"{PHASES}name: x\nseed: 1\nseed: 2\n", "", r"the key 'seed' is there twice\n.*line 4"),
         ({**GOOD, "name": "../../x"}, "", r"name: it becomes the name of a folder or file; .* '\.\./\.\./x'"),
         (phase(learning_rate="0.1"), "", "learning_rate: expected float, found '0.1'"),
         (phase(learning_rate=float("nan")), "", "learning_rate: .*finite number, found nan"),
-        (phase(name="a/b"), "", r"phases\[0\]: name: it becomes"),
         (f"{PHASES}name: 2024\n", "", "name: expected str, found 2024"),
-        ({**GOOD, "model": {"heads": True}}, "", "model: heads: expected int, found True"),
-        ({**GOOD, "model": {"dropout": "much"}}, "", "model: dropout: expected float, found 'much'"),
         ({"base": "nowhere.yaml"}, "", r"nowhere\.yaml: No such file"),
         ({"base": "config.yaml"}, "", "base: it is its own base"),
         ({"base": "good.yaml", "phases": {3: {"epochs": 2}}}, "", "phases: its base has 1 entries, numbered from 0"),
@@ -187,8 +151,6 @@ PHASES = "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
         (GOOD, "phases.1.epochs=1", "a list of 1; expected a number from 0 to 0"),
         (GOOD, "phases.first.epochs=1", "first is in a list"),
         (GOOD, "name.long=1", "long is below 'x', which has no keys"),
-        (GOOD, "phases.0.epoch=1", r"phases\[0\]: unknown key 'epoch' .did you mean epochs"),
-        (GOOD, "phases.0.epochs=many", r"phases\[0\]: epochs: expected int, found 'many'"),
         (GOOD, "phases=[", "not YAML"),
     ],
 )

@@ -50,11 +50,6 @@ def test_malformed_entries_are_named(root, changes, complaint):
         CocoPhotographs().open(root.parent)
 
 
-def test_an_unknown_split_is_refused(root):
-    with pytest.raises(DataError, match="no image in split 'test'; there are train, dev"):
-        CocoPhotographs().open(root.parent).split("test")
-
-
 def test_missing_photographs_are_named(root):
     dataset = CocoPhotographs().open(root.parent)
     dataset.check_photographs(["dev_0.jpg"])

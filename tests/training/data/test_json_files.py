@@ -32,13 +32,3 @@ def test_unreadable_files_are_named(tmp_path):
         read_json(tmp_path / "nowhere")
     with pytest.raises(DataError, match="nowhere cannot be read: No such file"):
         read_json_lines(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("escaped", "expected"), [("\\ud83d\\ude00", "\N{GRINNING FACE}"), ("\\udc4d", "?"), ("\\uD83D x", "? x")]
-)
-def test_half_a_surrogate_pair_becomes_a_question_mark(tmp_path, escaped, expected):
-    path = tmp_path / "a.json"
-    path.write_text(f'{{"caption": "{escaped}"}}')
-    assert read_json(path) == {"caption": expected}
-    assert read_json_lines(path) == [{"caption": expected}]

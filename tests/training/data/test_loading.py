@@ -8,28 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.loading import divide_batch, load_ahead, shuffle
-
-COSTS = st.lists(st.integers(1, 90), min_size=1, max_size=40).map(lambda costs: np.array(costs, float))
-
-
-@given(COSTS, st.integers(1, 5), st.integers(1, 5))
-def test_the_shares_of_all_processes_make_up_the_batch_and_every_process_has_equally_many(costs, accumulate, processes):
-    batch = np.arange(100, 100 + len(costs))
-    shares = [divide_batch(batch, costs, accumulate, rank, processes) for rank in range(processes)]
-    assert len({len(own) for own in shares}) == 1
-    assert 1 <= len(shares[0]) <= accumulate
-    sizes = [len(share) for own in shares for share in own]
-    assert max(sizes) - min(sizes) <= 1
-    images = [sum(len(share) for share in own) for own in shares]
-    assert max(images) - min(images) <= 1
-    assert sorted(np.concatenate([share for own in shares for share in own])) == batch.tolist()
-    # Only the last one may be empty, so that no process leaves the others waiting in between.
-    assert all(len(share) for own in shares for share in own[:-1])
-    again = [divide_batch(batch, costs, accumulate, rank, processes) for rank in range(processes)]
-    assert all(
-        np.array_equal(*pair) for own, same in zip(shares, again, strict=True) for pair in zip(own, same, strict=True)
-    )
+from training.data.loading import load_ahead, shuffle
 
 
 @given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5))

@@ -10,7 +10,6 @@ from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.checking import check_data, unusable_pictures
 from training.data.datasets import open_dataset, provenance
-from training.data.feature_extraction import find_photographs
 from training.errors import DataError
 
 CAPTIONS = {f"{place}.png": [f"a picture, number {place}", f"ein Bild {place}"] for place in range(10)}
@@ -175,12 +174,6 @@ def test_unusable_pictures_are_left_out_with_a_sentence_or_refused(pictures, bad
         unusable_pictures(refusing, pictures.parent, tmp_path / "cache")
 
 
-def test_a_folder_reports_texts_without_a_picture(pictures, bad):
-    kinds = [kind for kind, _ in opened(pictures.parent, "folder", folder="own").issues]
-    assert "texts without a picture" in kinds
-    assert "pictures without a caption" in kinds
-
-
 def test_the_manifest_says_what_the_data_was():
     options = {"folder": "own", "name": "our kitchen", "terms": "not for publication"}
     assert provenance(DataConfig(dataset="folder", options=options)) == [
@@ -240,14 +233,3 @@ def test_a_check_names_neighbours_that_look_alike_on_both_sides(tmp_path):
     assert sorted(issue.where for issue in issues) == [
         "frame10.png (dev) ~ frame11.png (train)", "frame9.png (train) ~ frame10.png (dev)",
     ]  # fmt: skip
-
-
-def test_copies_in_hidden_folders_are_no_data(pictures):
-    for name, texts in CAPTIONS.items():
-        (pictures / name).with_suffix(".txt").write_text("\n".join(texts))
-    hidden = pictures / ".ipynb_checkpoints"
-    draw(hidden / "0-checkpoint.png", 9)
-    (hidden / "0-checkpoint.txt").write_text("a copy")
-    (hidden / "metadata.csv").write_text("file_name,text\n0-checkpoint.png,a copy\n")
-    assert whole(opened(pictures.parent, "folder", folder="own")) == CAPTIONS
-    assert find_photographs(pictures, "name").keys() == CAPTIONS.keys()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.configs.schema import PhaseConfig
-from training.data.views import EpochViews, degrade_as_camera, random_view
+from training.data.views import EpochViews, random_view
 
 SIDE = 224
 """Width and height of the photographs, pixels."""
@@ -44,11 +44,6 @@ def test_the_views_of_an_epoch_depend_on_seed_phase_and_epoch_alone(phase):
     assert views(phase, 3, 2) not in others
 
 
-def test_a_view_does_not_depend_on_the_other_images_of_a_batch():
-    views = EpochViews(IMAGES, CROPS, 1, 0)
-    np.testing.assert_array_equal(views.cut(PHOTOGRAPHS, FOUR)[2:3], views.cut(PHOTOGRAPHS[2:3], FOUR[2:3]))
-
-
 def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs():
     epochs = [EpochViews(IMAGES, WHOLE, 1, epoch) for epoch in range(10)]
     mirrored = np.stack([views.mirrored for views in epochs])
@@ -56,14 +51,6 @@ def test_without_crops_an_image_is_mirrored_in_half_of_the_epochs():
     pairs = zip(PHOTOGRAPHS, mirrored[0][FOUR], strict=True)
     expected = [frame[:, ::-1] if is_mirrored else frame for frame, is_mirrored in pairs]
     np.testing.assert_array_equal(epochs[0].cut(PHOTOGRAPHS, FOUR), np.stack(expected))
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_a_degraded_view_is_another_picture_of_the_same_size(seed):
-    image = PHOTOGRAPHS[seed % 4]
-    worse = degrade_as_camera(image, np.random.default_rng(seed))
-    assert (worse.shape, worse.dtype) == (image.shape, np.uint8)
-    np.testing.assert_array_equal(worse, degrade_as_camera(image, np.random.default_rng(seed)))
 
 
 def test_a_phase_degrades_its_share_of_the_views():

@@ -1,6 +1,5 @@
 """What a captioner sees: tokens of photographs, kept in place of being computed again, and stored features."""
 
-import zipfile
 from dataclasses import replace
 from functools import partial
 
@@ -21,7 +20,7 @@ from training.data.caption_dataset import CaptionDataset
 from training.data.coco_dataset import Coco
 from training.data.feature_store import FeatureStore, StoreWriter
 from training.data.flickr8k import Flickr8k
-from training.data.photographs import PhotographArchive, PhotographFiles
+from training.data.photographs import PhotographFiles
 from training.data.regions import Regions, pad_regions
 from training.data.stored_features import read_batch, visual_of_stored
 from training.data.visual_inputs import BackboneInputs, StoredInputs, open_visual_inputs
@@ -190,17 +189,6 @@ def test_a_photograph_that_is_replaced_is_computed_again_and_the_others_are_not(
     assert [count(), count()] == [6, 0]
     cv2.imwrite(str(paths["d"]), np.full((96, 96, 3), 222, np.uint8))
     assert [count(), count()] == [1, 0]
-
-
-def test_photographs_in_a_zip_are_told_apart_by_their_content(tmp_path):
-    keys = []
-    for content in (b"before", b"after"):
-        with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
-            archive.writestr("replaced.jpg", content)
-            archive.writestr("kept.jpg", b"the same")
-        photographs = PhotographArchive(tmp_path / "images.zip")
-        keys.append({photographs.key(name) for name in photographs.names})
-    assert len(keys[0] & keys[1]) == 1
 
 
 def test_features_beyond_float16_and_a_disk_without_room_are_refused(open_photographs, tmp_path, monkeypatch):

@@ -69,17 +69,3 @@ def test_the_best_caption_is_the_same_where_the_search_ends_with_it(seed, beam_s
         assert torch.equal(early.words[:, 0], late.words[:, 0, :length])
         assert not late.words[:, 0, length:].any()
         assert ((late.words[:, 0] != 0).sum(dim=1) >= min_words).all()
-
-
-def test_images_that_are_searched_together_have_the_captions_of_each_alone():
-    model = tiny_smart()
-    visual = Visual(torch.randn(12, 6, 24, generator=torch.Generator().manual_seed(0)) * 2)
-    wanted = SearchSettings(3, 10, length_penalty=0.5, finished="apart", end_penalty=-1.5, stop="all")
-    with torch.inference_mode():
-        together = beam_search(model, visual, wanted)
-        alone = [beam_search(model, Visual(tokens[None]), wanted) for tokens in visual.tokens]
-    assert len({int((words != 0).sum()) for words in together.words[:, 0]}) > 2
-    for image, expected in enumerate(alone):
-        assert torch.equal(together.words[image], expected.words[0])
-        torch.testing.assert_close(together.scores[image], expected.scores[0], atol=1e-4, rtol=0)
-        torch.testing.assert_close(together.scores[image], together.log_probabilities[image].sum(-1))

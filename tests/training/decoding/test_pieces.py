@@ -7,7 +7,6 @@ import torch
 from smart_caption_ros.captioning.vocabulary import SPECIAL, Vocabulary
 from smart_caption_ros.detection.detections import ClassScores
 from smart_caption_ros.grounding import ObjectsGuide
-from smart_caption_ros.grounding.class_words import class_pieces
 from training.decoding.beam_search import bias_after, bias_of_next
 from training.decoding.pieces import PieceTables
 
@@ -52,7 +51,3 @@ def test_a_caption_is_guided_by_its_words(said, named, biases):
         gained += float(bias_of_next(bias, pair[0], groups, None, 0.0, tables)[0, 0, word])
         bias, before = bias_after(bias, *pair, groups, None, 0.0, tables), word
     assert gained == pytest.approx(wanted)
-
-
-def test_a_vocabulary_of_whole_words_has_no_pieces():
-    assert class_pieces(Vocabulary((*SPECIAL, "book", "dog"))) is None

@@ -1,6 +1,5 @@
 """The penalty of repeated content words in torch's search, against a plain search."""
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,8 +62,3 @@ def test_words_of_one_stem_count_as_the_same_and_words_without_content_may_be_re
     assert groups["couch"] == groups["couches"] > 0
     assert len({groups["couch"], groups["sink"], groups["bus"], 0}) == 4
     assert not any(groups[word] for word in (*SPECIAL, "a", "next", "to"))
-
-
-def test_a_penalty_needs_the_words():
-    with pytest.raises(ValueError, match="repeat_penalty needs same_words"):
-        SearchSettings(repeat_penalty=3.0)

@@ -1,20 +1,12 @@
-"""A model of next to no work: a linear layer learns y = 2 x from the numbers of its images.
-
-As a program it trains an experiment: ``python -m tests.training.engine.linear_task CONFIG --run FOLDER``.
-"""
+"""A model of next to no work: a linear layer learns y = 2 x from the numbers of its images."""
 
 import math
-import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
-from training import train
 from training.checkpoint import load_checkpoint, save_checkpoint
-from training.engine import trainer
 from training.engine.dev_evaluation import DevScores
 from training.engine.task import TrainedModule
 from training.objectives.objective import BatchLoss
@@ -86,17 +78,3 @@ class LinearTask:
 def saved_weights(run):
     """Weights and state of the optimizer in the checkpoint of a run."""
     return load_checkpoint(run / "checkpoint.safetensors")[0]
-
-
-def thread_names():
-    """Names of the threads of this process, those of libraries included."""
-    return [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-
-
-if __name__ == "__main__":
-    LinearTask.bad_image = int(os.environ.get("BAD_IMAGE", "-1"))
-    trainer.CaptionTask = LinearTask
-    status = train.main()
-    # One string is one write, also with PYTHONUNBUFFERED: the lines of two processes must not mix.
-    print(f"threads left: {[name for name in thread_names() if 'gloo' in name]}\n", end="", flush=True)
-    sys.exit(status)

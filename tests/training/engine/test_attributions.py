@@ -6,7 +6,7 @@ import torch
 from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_captioner, tiny_visual
 from training.decoding.beam_search import SearchSettings, beam_search
-from training.engine.attributions import Attributions, attribute_words
+from training.engine.attributions import attribute_words
 
 
 @pytest.mark.parametrize("family", ["object_relation", "up_down"])
@@ -32,9 +32,3 @@ def captioner_log_probabilities(captioner, visual, words):
     for index in (Vocabulary.padding_id, Vocabulary.begin_id, Vocabulary.unknown_id):
         allowed.remove(index)
     return logits[torch.arange(len(words)), words] - logits[:, allowed].logsumexp(dim=1)
-
-
-def test_regions_are_means_over_channels_whose_sum_has_the_size_1_and_keeps_its_sign():
-    channels = torch.tensor([[[1.0, 3.0], [2.0, 0.0]], [[-1.0, -3.0], [-2.0, 0.0]]])
-    regions = Attributions(channels, channels.sum(dim=(1, 2)), 0.0).regions()
-    torch.testing.assert_close(regions, torch.tensor([[2 / 3, 1 / 3], [-2 / 3, -1 / 3]]))

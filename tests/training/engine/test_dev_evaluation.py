@@ -60,11 +60,6 @@ def test_the_last_epochs_are_scored_on_the_whole_split_and_the_others_on_one_sub
     assert best_of(tmp_path)[1] in (3, 4)
 
 
-def test_a_subset_of_all_images_or_of_more_is_the_whole_split(data, tmp_path):
-    trainer_of(tmp_path, data, {**PHASE, "epochs": 2}, subset=4).run()
-    assert not any("dev_subset" in entry for entry in log_of(tmp_path))
-
-
 def test_a_phase_with_patience_scores_its_best_epochs_and_its_end_on_the_whole_split(data, tmp_path, monkeypatch):
     patient = {**PHASE, "epochs": 9, "patience": 2}
     trainer = trainer_of(tmp_path, data, patient, subset=2)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from training.engine.distributed import DeviceError, check_compiler, choose_device
+from training.engine.distributed import DeviceError, choose_device
 
 
 @pytest.fixture
@@ -47,12 +47,3 @@ def test_a_missing_device_is_refused_with_advice(machine, gpus, processes, name,
     machine(gpus, processes)
     with pytest.raises(DeviceError, match=complaint):
         choose_device(name)
-
-
-def test_a_missing_compiler_is_found_before_training(monkeypatch):
-    def fail(function):
-        raise RuntimeError("no working C++ compiler\nand much more")
-
-    monkeypatch.setattr(torch, "compile", fail)
-    with pytest.raises(DeviceError, match=r"does not work here \(no working C\+\+ compiler\); set compile: false"):
-        check_compiler(torch.device("cpu"))

@@ -69,14 +69,6 @@ def test_lamb_scales_adam_s_step_to_the_norm_of_the_parameter():
             torch.testing.assert_close(own.detach(), expected)
 
 
-def test_lamb_moves_a_parameter_that_is_zero():
-    parameter = nn.Parameter(torch.zeros(3))
-    optimizer = make_optimizer(OptimizerConfig(name="lamb"), [{"params": [parameter], "lr": 0.1}])
-    parameter.grad = torch.tensor([1.0, -2.0, 0.0])
-    optimizer.step()
-    torch.testing.assert_close(parameter.detach(), torch.tensor([-0.1, 0.1, 0.0]))
-
-
 def test_matrices_decay_and_biases_normalisations_and_embeddings_do_not():
     model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2), nn.LayerNorm(2))
     decaying, others = parameter_groups(model, OptimizerConfig(weight_decay=0.1), name="captioner")

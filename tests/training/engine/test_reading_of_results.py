@@ -9,7 +9,6 @@ import torch
 
 from tests.training.engine.linear_task import IMAGES, LinearTask, saved_weights
 from tests.training.event_files import scalars
-from tests.training.processes import run_in_processes
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine import trainer as module
@@ -122,36 +121,3 @@ def test_the_first_bad_step_is_named_and_no_checkpoint_has_its_weights(
         assert state["step"] <= good
         assert math.isfinite(state["loss_sum"])
     assert not (tmp_path / "run" / "best.safetensors").exists()
-
-
-def in_two_processes(folder, phase, **environment):
-    config = written(folder, 4, phases=[phase])
-    arguments = (config, "--run", folder / "run", "--threads", 1, "--device", "cpu")
-    variables = {"SMART_CAPTION_DATA": str(folder), **environment}
-    return run_in_processes(2, "tests.training.engine.linear_task", *arguments, **variables)
-
-
-@pytest.mark.long
-def test_processes_that_read_seldom_have_the_results_of_one_and_close_their_connections(tmp_path):
-    # The last batch has two of the 22 images, one part in each process.
-    phase = {**PHASE, "images_per_batch": 4, "accumulate": 2}
-    one = trained(tmp_path / "one", 4, phases=[phase])
-    done = in_two_processes(tmp_path / "two", phase)
-    assert done.returncode == 0, done.stderr
-    # Threads of a connection that is still open may abort the process when Python ends.
-    assert done.stdout.count("threads left: []") == 2
-    two = tmp_path / "two" / "run"
-    for tag in ("train/loss", "train/reward", "gradient_norm/layer"):
-        assert scalars(two, tag) == pytest.approx(scalars(one, tag), rel=1e-4)
-    expected = saved_weights(one)
-    assert all(torch.allclose(tensor, expected[name], atol=1e-5) for name, tensor in saved_weights(two).items())
-
-
-@pytest.mark.long
-def test_processes_that_read_seldom_fail_together_with_one_sentence(tmp_path):
-    done = in_two_processes(tmp_path, PHASE, BAD_IMAGE="13")
-    assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(said) == 1
-    assert "the loss is nan, at only 1/2, step 6; the last good checkpoint is kept" in said[0]
-    assert saved_weights(tmp_path / "run")["weight"].isfinite()

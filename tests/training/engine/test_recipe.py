@@ -5,7 +5,7 @@ import torch
 import yaml
 
 from tests.training.commands import run_here
-from training.engine.experiment import load_experiment, load_run
+from training.engine.experiment import load_experiment
 from training.engine.recipe import Recipe
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import ConfigError
@@ -97,8 +97,3 @@ def test_a_malformed_recipe_is_refused_with_the_place(tmp_path, changes, complai
     file = written(tmp_path, recipe(**changes))
     with pytest.raises(ConfigError, match=complaint):
         load_recipe(file)
-
-
-def test_a_recipe_is_refused_where_a_single_run_is_expected(tmp_path):
-    with pytest.raises(ConfigError, match="expected one experiment, found a recipe of several runs"):
-        load_run(written(tmp_path, recipe()))

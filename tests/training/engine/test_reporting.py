@@ -4,10 +4,10 @@ import json
 from contextlib import closing
 
 from tests.training.event_files import scalars
-from training.configs.schema import ExperimentConfig, PhaseConfig
+from training.configs.schema import PhaseConfig
 from training.engine.dev_evaluation import DevScores
 from training.engine.progress import Plan, Progress
-from training.engine.reporting import RunReport, summary
+from training.engine.reporting import RunReport
 
 PLAN = Plan([PhaseConfig(name="only", epochs=3, learning_rate=1.0, images_per_batch=20)], images=90)
 
@@ -38,18 +38,3 @@ def test_scores_of_a_subset_have_a_curve_of_their_own(tmp_path):
             writer.epoch({"phase": "only"}, scores)
     assert scalars(tmp_path, "dev_subset/cider") == {5: 0.5, 10: 0.75}
     assert scalars(tmp_path, "dev/cider") == {10: 0.25}
-
-
-def test_the_best_epoch_in_the_table_is_one_that_was_scored_on_the_whole_split():
-    config = ExperimentConfig("run", [PhaseConfig("only", 3, 1.0)], backbone="b")
-    history = [
-        {"phase": "only", "epoch": 1, "cider": 0.9, "bleu_4": 0.1, "seconds": 9.0, "dev_subset": 2},
-        {"phase": "only", "epoch": 2, "cider": 0.5, "bleu_4": 0.1, "seconds": 9.0},
-        {"phase": "only", "epoch": 3, "cider": 0.4, "bleu_4": 0.1, "seconds": 9.0},
-    ]
-
-    def best_epochs(entries):
-        return list(summary(config, entries).columns[2].cells)
-
-    assert best_epochs(history) == ["2"]
-    assert best_epochs(history[:1]) == ["1"]

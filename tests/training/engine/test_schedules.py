@@ -1,11 +1,9 @@
 """Learning rates step by step."""
 
 import pytest
-import torch
 
 from training.configs.schema import PhaseConfig
-from training.engine.optimizers import make_optimizer
-from training.engine.schedules import SCHEDULES, make_scheduler
+from training.engine.schedules import SCHEDULES
 
 
 def rates(schedule, steps, **settings):
@@ -32,26 +30,3 @@ TABLE = [
 @pytest.mark.parametrize(("schedule", "settings", "expected"), TABLE)
 def test_a_schedule_has_these_rates_of_100_steps(schedule, settings, expected):
     assert rates(schedule, expected, **settings) == pytest.approx([*expected.values()])
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_the_optimizer_gets_the_rate_of_every_step_also_after_a_resume(schedule):
-    phase = PhaseConfig(
-        name="p", epochs=1, learning_rate=3e-4, schedule=schedule, warmup_steps=5, hold_steps=8, decay_steps=15
-    )
-    expected = [3e-4 * SCHEDULES[schedule](step, 20, phase) for step in range(20)]
-
-    def used(done):
-        parameter = torch.nn.Parameter(torch.zeros(1))
-        group = {"params": [parameter], "lr": 3e-4, "initial_lr": 3e-4}
-        optimizer = make_optimizer(phase.optimizer, [group])
-        scheduler = make_scheduler(optimizer, phase, 20, done)
-        found = []
-        for _ in range(done, 20):
-            found.append(optimizer.param_groups[0]["lr"])
-            optimizer.step()
-            scheduler.step()
-        return found
-
-    for done in (0, 3, 11):
-        assert used(done) == expected[done:]

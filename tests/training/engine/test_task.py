@@ -1,7 +1,5 @@
 """Hyper-parameters of a run that starts from another, and what a step sees of its images."""
 
-import torch
-
 from tests.training.small_runs import trained
 from training.data.captions import caption_ids
 from training.engine.task import CaptionTask
@@ -57,22 +55,3 @@ def test_a_phase_of_pairs_trains_on_every_caption_once_with_its_image(data, tmp_
     ]
     assert sorted(seen) == sorted(expected)
     assert [name for name, _ in seen] != [name for name, _ in expected]  # in random order
-
-
-def test_what_is_compiled_is_what_teacher_forcing_sampling_and_evaluation_call(data, tmp_path, monkeypatch):
-    calls = {}
-
-    def counted(function):
-        def called(*arguments, **named):
-            calls[function.__name__] = calls.get(function.__name__, 0) + 1
-            return function(*arguments, **named)
-
-        return called
-
-    monkeypatch.setattr(torch, "compile", counted)
-    rewarded = {**XE, "name": "rewarded", "objective": "self_critical", "beam_size": 2}
-    trainer = trained(tmp_path, data, XE, rewarded, compile=True)
-    steps = sum(trainer.plan.steps)
-    assert calls["decode_tree"] == steps + 2  # and the last batch of each phase once more
-    assert calls["encode"] == steps + 2 + 2  # and the dev split twice
-    assert calls["decode"] > trainer.plan.steps[1]  # each word of the samples and of the dev split

@@ -23,18 +23,6 @@ def test_a_saved_captioner_is_loaded_with_its_weights_words_and_record(tmp_path)
     assert not loaded.captioner.training
 
 
-def test_a_penalty_of_repeated_words_is_kept_and_captions_say_each_word_once(tmp_path):
-    images, trained = synthetic_images(8, 224), tiny_trained()
-    repeating = trained.words(trained.caption_images(images, 3, 10))
-    assert any(len(set(words)) < len(words) for words in repeating)
-    trained.change_search(repeat_penalty=50.0)
-    trained.save(tmp_path / "best.safetensors")
-    loaded = TrainedCaptioner.load(tmp_path / "best.safetensors")
-    assert loaded.search == trained.search
-    for words in loaded.words(loaded.caption_images(images, 3, 10)):
-        assert len(set(words)) == len(words)
-
-
 def test_the_size_of_frames_is_kept_and_other_sizes_are_refused(tmp_path):
     trained = tiny_trained()
     trained.set_image_size(None)

@@ -19,7 +19,7 @@ from training.decoding.beam_search import SearchSettings, beam_search
 from training.engine.buffers import released_tensors
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models import FAMILIES
-from training.models.captioner import PADDING_ID, BufferPolicy, HookContext, Step, Visual
+from training.models.captioner import PADDING_ID, BufferPolicy, Step, Visual
 from training.objectives.objective import TrainingCaptions
 from training.objectives.self_critical import SelfCritical, self_critical_loss
 
@@ -204,14 +204,6 @@ def test_policies_are_of_buffers_and_decide_what_is_released(captioner):
     for name in buffers:
         assert (name in released) == captioner.buffer_policies.get(name, BufferPolicy()).release, name
     assert released.keys() >= dict(captioner.named_parameters()).keys()
-
-
-def test_hooks_can_be_called_at_any_place_of_a_run(captioner):
-    captioner.train()
-    for epoch, step in ((0, 0), (0, 1), (3, 0)):
-        context = HookContext("any", epoch, step, 2, np.random.default_rng(0))
-        captioner.on_step(context)
-        assert padded_logits(captioner, tiny_visual(2, 5, seed=10), tiny_captions(2, 2, seed=10)).isfinite().all()
 
 
 # -- training ----------------------------------------------------------------------------------------------------

@@ -12,19 +12,14 @@ X_LINEAR = {**M2, "vocabulary_size": 1000}
 
 MATRICES_OF_M2 = {
     "token_projection.weight": 0.02795,
-    "encoder.0.feed_forward.inner.weight": 0.02795,
     "encoder.0.feed_forward.outer.weight": 0.02795,
     "word_embedding.weight": 0.01366,
     "decoder.0.self_attention.query.weight": 0.0442,
-    "decoder.0.self_attention.output.weight": 0.0442,
     "decoder.0.cross_attention.key.weight": 0.0442,
-    "decoder.0.feed_forward.outer.weight": 0.02795,
     "word_projection.weight": 0.01366,
     "token_projection.bias": 0.01276,
-    "encoder.0.feed_forward.inner.bias": 0.0255,
     "encoder.0.feed_forward.outer.bias": 0.01276,
     "decoder.0.self_attention.query.bias": 0.0,
-    "decoder.0.cross_attention.output.bias": 0.0,
 }
 MEMORY_OF_M2 = {"encoder.0.attention.memory_keys": 0.00976, "encoder.0.attention.memory_values": 0.00976}
 
@@ -38,16 +33,13 @@ PUBLISHED = {
         ORT,
         {
             "token_projection.weight": 0.01276,
-            "token_projection.bias": 0.01276,
             "encoder.0.attention.query.weight": 0.0442,
             "encoder.0.attention.query.bias": 0.0255,
             "encoder.0.geometry.weight": 0.1754,
             "encoder.0.feed_forward.outer.weight": 0.02795,
-            "encoder.0.feed_forward.outer.bias": 0.01276,
             "decoder.0.cross_attention.output.weight": 0.0442,
             "word_embedding.weight": 0.01414,
             "word_projection.weight": 0.01414,
-            "word_projection.bias": 0.0255,
         },
     ),
     # JDAI-CV/image-captioning: torch's initialisation of every layer
@@ -57,10 +49,8 @@ PUBLISHED = {
             "token_projection.weight": 0.01276,
             "word_embedding.weight": 1.0,
             "encoder.0.query.linear.weight": 0.01804,
-            "encoder.0.query.linear.bias": 0.01804,
             "region_updates.0.linear.weight": 0.01276,
             "lstm.weight_ih": 0.01804,
-            "lstm.bias_hh": 0.01804,
             "word_projection.weight": 0.01804,
         },
     ),
@@ -107,10 +97,3 @@ def test_up_down_begins_by_keeping_the_state_of_its_cells():
     for lstm in ("attention_lstm", "language_lstm"):
         gates = state[f"{lstm}.bias_ih"].unflatten(0, (4, 8))  # torch's order: input, forget, cell, output
         assert torch.equal(gates, torch.tensor([0.0, 1.0, 0.0, 0.0])[:, None].expand(4, 8))
-
-
-def test_positions_of_the_object_relation_transformer_count_from_0():
-    captioner = FAMILIES["object_relation"](FAMILIES["object_relation"].Config(30, 24))
-    begin = captioner.positions[1]
-    assert torch.equal(begin[0::2], torch.zeros(256))
-    assert torch.equal(begin[1::2], torch.ones(256))

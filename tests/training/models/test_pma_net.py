@@ -1,7 +1,5 @@
 """PMA-Net: banks, refreshes, and attention to prototypes."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,7 @@ from tests.tiny_model import padded_logits, tiny_captions, tiny_visual
 from training.data.prefix_trees import prefix_trees
 from training.models.attention import WordCache
 from training.models.captioner import HookContext
-from training.models.pma_net import PmaNet, PmaNetConfig, PrototypeAttention
+from training.models.pma_net import PmaNet, PmaNetConfig
 
 SIZES = {
     "vocabulary_size": 30, "token_width": 24, "d_model": 16, "heads": 2, "d_ff": 32, "encoder_layers": 1,
@@ -45,16 +43,6 @@ def test_a_training_step_puts_words_into_the_bank_of_every_layer(captioner):
             assert memory.bank_is_full == (step >= 3)
 
 
-@pytest.mark.parametrize("mode", ["evaluation", "without gradients"])
-def test_nothing_is_put_into_the_bank_outside_of_training(captioner, mode):
-    if mode == "evaluation":
-        train(captioner.eval(), 0)
-    else:
-        with torch.no_grad():
-            train(captioner, 0)
-    assert not any(memory.bank_count for memory in captioner.memories())
-
-
 def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner):
     refreshed = []
     for epoch in range(2):
@@ -65,45 +53,6 @@ def test_prototypes_are_computed_twice_an_epoch_once_the_bank_is_full(captioner)
                 refreshed.append((epoch, step))
             train(captioner, 10 * epoch + step)
     assert refreshed == [(0, 5), (1, 0), (1, 5)]
-
-
-def test_a_refresh_is_the_same_for_the_same_bank_and_place_in_the_run(captioner):
-    for step in range(4):
-        train(captioner, step)
-    found = []
-    for place in (5, 5, 0):
-        captioner.on_step(context(place))
-        found.append({name: value.clone() for name, value in captioner.state_dict().items()})
-    assert all(torch.equal(found[1][name], value) for name, value in found[0].items())
-    assert any(not torch.equal(found[2][name], value) for name, value in found[0].items())
-
-
-@pytest.mark.parametrize("clusters", ["all_heads", "each_head", "joined_heads"])
-def test_prototypes_of_a_bank_with_as_many_different_keys_are_these_keys(clusters):
-    torch.manual_seed(0)
-    sizes = {**SIZES, "prototypes": 6 if clusters == "all_heads" else 3, "clusters": clusters, "neighbours": 1}
-    memory = PrototypeAttention(PmaNetConfig(**sizes))
-    keys = torch.randn(3, 16).half()
-    memory.bank_keys.copy_(keys[torch.arange(20) % 3])
-    memory.bank_values.copy_(2 * memory.bank_keys)
-    by_head = keys.float().unflatten(1, (2, 8)).transpose(0, 1)
-    for seed in range(90):  # some first centroids are equal, and stay so
-        memory.refresh(np.random.default_rng(seed))
-        found = [prototypes.unique(dim=0) for prototypes in memory.prototype_keys]
-        if all(len(own) == memory.prototype_keys.shape[1] for own in found):
-            for head in range(2):
-                own = by_head.flatten(0, 1) if clusters == "all_heads" else by_head[head]
-                torch.testing.assert_close(found[head], own.unique(dim=0), atol=1e-5, rtol=0)
-            torch.testing.assert_close(memory.prototype_values, 2 * memory.prototype_keys)
-            return
-    pytest.fail("no seed began with different keys")
-
-
-def test_processes_but_the_first_wait_for_its_prototypes(captioner):
-    for step in range(4):
-        train(captioner, step)
-    captioner.on_step(dataclasses.replace(context(5), is_first=False))
-    assert not any(memory.ready for memory in captioner.memories())
 
 
 def test_prototypes_are_keys_and_values_beside_those_of_the_words(captioner):

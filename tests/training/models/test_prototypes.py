@@ -36,18 +36,6 @@ def test_key_prototypes_are_the_centroids_of_k_means_of_each_bank(banks, count, 
         np.testing.assert_allclose(centroids.numpy(), expected, atol=1e-5)
 
 
-def test_equal_keys_leave_empty_clusters_where_they_are():
-    found = key_prototypes(torch.ones(1, 6, 2), torch.tensor([[0, 2, 4]]), 5)
-    assert torch.equal(found, torch.ones(1, 3, 2))
-
-
-def test_a_bank_of_many_parts_has_the_centroids_of_one_part(monkeypatch):
-    keys, first = torch.randn(1, 500, 3), torch.arange(7)[None]
-    whole = key_prototypes(keys, first, 4)
-    monkeypatch.setattr("training.models.pma_net._DISTANCES_AT_A_TIME", 100)
-    torch.testing.assert_close(key_prototypes(keys, first, 4), whole)
-
-
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("neighbours", [1, 3, 60])
 def test_value_prototypes_are_the_weighted_sums_of_the_nearest(banks, neighbours, normalise):
@@ -61,9 +49,3 @@ def test_value_prototypes_are_the_weighted_sums_of_the_nearest(banks, neighbours
             weights = np.array([math.exp(-distances[j]) for j in nearest])
             weights = weights / weights.sum() if normalise else weights
             np.testing.assert_allclose(value, weights @ values[bank].numpy()[nearest], atol=1e-5)
-
-
-def test_normalised_weights_of_far_neighbours_do_not_vanish():
-    keys, values = torch.full((1, 3, 2), 1e4), torch.tensor([[[1.0, 2.0]] * 3])
-    found = value_prototypes(torch.zeros(1, 1, 2), keys, values, 2, normalise=True)
-    torch.testing.assert_close(found, torch.tensor([[[1.0, 2.0]]]))

@@ -78,14 +78,3 @@ def test_beams_are_those_of_the_cpu(family):
         found = beam_search(copy.deepcopy(captioner).cuda(), on_gpu, SearchSettings(max_words=8))
     assert torch.equal(found.words[:, 0].cpu(), expected.words[:, 0])
     torch.testing.assert_close(found.scores[:, 0].cpu(), expected.scores[:, 0], atol=1e-3, rtol=0)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_cross_entropy_in_bf16_is_near_that_in_fp32(family):
-    reference = tiny_captioner(family)
-    captioner = copy.deepcopy(reference).to("cuda")
-    expected, found = step("cross_entropy", reference, "cpu")(), step("cross_entropy", captioner, "cuda", "bf16")()
-    assert found.loss.dtype == torch.float32
-    assert found.loss.item() == pytest.approx(expected.loss.item(), rel=0.02)
-    ours, theirs = (torch.cat([g.flatten() for g in gradients(model).values()]) for model in (captioner, reference))
-    assert torch.nn.functional.cosine_similarity(ours, theirs, dim=0) > 0.99

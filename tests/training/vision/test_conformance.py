@@ -14,13 +14,14 @@ from tests.frames import blobs
 from tests.tiny_backbones import NAMES, save_backbone
 from training.errors import BackboneError
 from training.vision.released_weights import open_backbone
-from training.vision.side_by_side import construct, side_by_side
+from training.vision.side_by_side import construct
 
 _TRACED = "timm_cnn"
 """The backbone whose graph is traced in the quick tests; it takes seconds."""
 _PLAIN = ("clip", "siglip", "dinov2_registers", "vit", "blip", "florence2", "timm_vit")
-_FUSED = ("git", "dinov2", "vit_gpt2", "florence2", "timm_vit")
-"""Backbones that the long tests trace with plain and with fused attention: each kind once, as CLIP's tower is GIT's."""
+_FUSED = ("dinov2", "vit_gpt2", "florence2", "timm_vit")
+"""Backbones that the long tests trace with plain and with fused attention: each kind once. CLIP's tower is GIT's,
+which export/test_weights.py imports in 8 bits with fused attention."""
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -93,14 +94,6 @@ def test_larger_frames_have_more_tokens(backbone):
         assert larger.tokens(frames_of(larger)).shape[1] == larger.spec.tokens
     again = construct({"kind": larger.kind, **larger.options})
     again.load_state_dict(larger.state_dict())
-
-
-def test_side_by_side_they_share_a_grid_without_the_tokens_before_it(backbone):
-    both, frames = side_by_side([backbone, backbone]).eval(), frames_of(backbone)
-    with torch.inference_mode():
-        grid = backbone.tokens(frames)[:, backbone.spec.before :]
-        torch.testing.assert_close(both.tokens(frames), torch.cat([grid, grid], dim=-1))
-    assert (both.spec.before, both.spec.token_width) == (0, 2 * backbone.spec.token_width)
 
 
 def test_files_that_do_not_fit_are_refused_in_one_sentence(tmp_path):

@@ -112,7 +112,9 @@ def test_an_onnx_file_of_the_network_in_8_bits_is_read_back_exactly(tmp_path):
     backbone = tiny_trained().backbone
     round_to_int8(backbone)
     graph = to_onnx(backbone.layers, {"input": TensorSpec(torch.float32, (2, 3, 224, 224))}, ["grid"])
+    size = len(graph.SerializeToString())
     store_as_int8(graph)
+    assert len(graph.SerializeToString()) < 0.35 * size
     assert any(node.op_type == "DequantizeLinear" for node in graph.graph.node)
     onnx.save(graph, str(tmp_path / "backbone.onnx"))
     images = torch.from_numpy(synthetic_images(2, 224))

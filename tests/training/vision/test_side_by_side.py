@@ -57,15 +57,6 @@ def test_tokens_of_several_grids_lie_side_by_side_with_or_without_a_detector():
     assert tokens.shape == (2, 49, both.spec.token_width)
 
 
-def test_early_features_lead_to_the_tokens_of_the_frames():
-    one = tiny_backbone()
-    for backbone in (one, side_by_side([one.grids[0], EfficientNetLite1()]).eval(), one.grids[0]):
-        with torch.inference_mode():
-            early = backbone.early_features(FRAMES)
-            assert early.shape == (2, backbone.early_width)
-            torch.testing.assert_close(backbone(early), backbone(FRAMES))
-
-
 @pytest.mark.parametrize("size", [96, 288])
 def test_frames_of_another_size_have_another_grid_and_boxes_in_fractions_of_the_frame(size):
     backbone = tiny_backbone()

@@ -2,11 +2,9 @@
 
 import numpy as np
 import onnxruntime
-import pytest
 import torch
 
 from tests.frames import synthetic_images
-from training.errors import BackboneError
 from training.vision.yolox import STRIDES, YoloxNano, load_yolox_nano, with_classes
 
 
@@ -48,8 +46,3 @@ def test_known_classes_keep_their_scores_when_the_classes_change():
         before, after = detector(frame), changed(frame)
     torch.testing.assert_close(after.boxes_xyxy, before.boxes_xyxy)
     torch.testing.assert_close(after.class_scores[..., [0, 2]], before.class_scores[..., [2, 0]])
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(BackboneError, match=r"absent\.onnx: no such file"):
-        load_yolox_nano(tmp_path / "absent.onnx")

@@ -6,7 +6,7 @@ import pytest
 from tests.training.evaluation.metrics.corpora import split
 from training.evaluation.metrics.bootstrap import Bootstrap
 from training.evaluation.metrics.coco import coco_metrics
-from training.evaluation.metrics.metric import Metric, mean_metric
+from training.evaluation.metrics.metric import mean_metric
 
 
 def test_the_interval_of_a_mean_is_the_normal_approximation():
@@ -36,10 +36,3 @@ def test_differences_are_paired_by_image():
     assert difference.interval.low == pytest.approx(0.5, abs=0.05)
     same = bootstrap.difference(one, one)
     assert (same.value, same.interval.low, same.interval.high, same.is_certain) == (0, 0, 0, False)
-
-
-def test_a_metric_without_a_value_has_no_interval():
-    nowhere = Metric("m", np.zeros((3, 2)), lambda sums: np.full(len(sums), np.nan), np.full(3, np.nan))
-    interval = Bootstrap(3).interval(nowhere)
-    assert np.isnan(interval.low)
-    assert np.isnan(interval.high)

@@ -6,13 +6,12 @@ import io
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
 from tests.training.evaluation.metrics.corpora import corpora, split
-from training.evaluation.metrics.coco import IndexedReferences, coco_metrics, metrics_of
+from training.evaluation.metrics.coco import coco_metrics
 
 
 @given(corpora)
@@ -41,15 +40,3 @@ def test_scores_are_the_toolkits_for_the_corpus_and_for_each_image(corpus):
 def test_captions_without_references_are_refused(candidates, references, complaint):
     with pytest.raises(ValueError, match=complaint):
         coco_metrics(candidates, references)
-
-
-@given(corpora, st.integers(1, 4), st.randoms())
-def test_captions_may_be_compared_in_parts_and_in_any_order(corpus, parts, random):
-    candidates, references = split(corpus)
-    indexed = IndexedReferences(references)
-    images = list(candidates)
-    random.shuffle(images)
-    rows = [indexed.statistics({image: candidates[image] for image in images[part::parts]}) for part in range(parts)]
-    found = [metric.value for metric in metrics_of(np.concatenate(rows))]
-    expected = [metric.value for metric in metrics_of(indexed.statistics(candidates))]
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)

@@ -27,9 +27,3 @@ def test_captions_words_and_repetitions_are_counted():
     assert (found.commonest, found.commonest_count, found.longest_run) == ("a dog", 3, 2)
     assert found.mean_words == pytest.approx(12 / 6)
     assert found.self_bleu == pytest.approx(self_bleu(said))
-
-
-def test_a_single_caption_has_no_self_bleu():
-    found = Diversity.of(["a dog"])
-    assert found.self_bleu is None
-    assert (found.different, found.longest_run) == (1, 1)

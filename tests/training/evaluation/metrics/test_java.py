@@ -29,9 +29,3 @@ def test_the_reason_of_a_failure_is_quoted_and_not_its_stack_trace(tmp_path, mon
     fake_java(tmp_path, f"printf '{trace}\\n' >&2; exit 1", monkeypatch)
     with pytest.raises(MetricError, match=r"METEOR failed: Exception in thread main: file not found$"):
         run_java("METEOR", [], tmp_path, [], 20)
-
-
-def test_large_input_and_output_do_not_block_each_other(tmp_path, monkeypatch):
-    fake_java(tmp_path, "exec cat", monkeypatch)
-    lines = [f"line {number} of many" for number in range(50_000)]
-    assert run_java("cat", [], tmp_path, lines, 60) == lines

@@ -1,13 +1,10 @@
 """METEOR against the toolkit's class, and failures of its process."""
 
-import shutil
-
 import numpy as np
 import pytest
 from pycocoevalcap.meteor.meteor import Meteor
 
 from tests.training.evaluation.metrics.needs_java import fake_java, needs_java
-from training.evaluation.metrics import java as module
 from training.evaluation.metrics.java import meteor
 from training.evaluation.metrics.metric import MetricError
 
@@ -48,19 +45,6 @@ def test_corpus_and_image_scores_are_the_toolkits_for_every_model(toolkit_and_ou
 def test_captions_with_separators_line_ends_or_no_words_are_scored(toolkit_and_ours):
     for metric in toolkit_and_ours[1]:
         assert metric.per_image[-len(ODD) :].tolist() == pytest.approx([1, 0, 0])
-
-
-@needs_java
-@pytest.mark.long
-def test_the_toolkit_may_be_in_a_folder_of_any_name(tmp_path, monkeypatch):
-    folder, toolkit = tmp_path / "mün chen%20 метеор", module.toolkit_folder("meteor")
-    (folder / "data").mkdir(parents=True)
-    shutil.copy(toolkit / "meteor-1.5.jar", folder)
-    (folder / "data" / "paraphrase-en.gz").symlink_to(toolkit / "data" / "paraphrase-en.gz")
-    monkeypatch.setattr(module, "toolkit_folder", lambda part: folder)
-    monkeypatch.setenv("LC_ALL", "C")
-    (metric,) = meteor([(ONE, REFERENCES)])
-    assert metric.per_image[0] == 1
 
 
 @pytest.mark.parametrize(
