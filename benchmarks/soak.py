@@ -41,7 +41,6 @@ from training.command_line import FAILED, JsonOption, report_error, run_command
 # The memory rises until each kind of bad image and each disturbance has occurred several times.
 _WARM_UP_SHARE, _MOST_WARM_UP_S = 0.25, 180.0
 _WARM_UP_CYCLES_SHARE, _MOST_WARM_UP_CYCLES = 0.25, 20
-_BAD_SHARE, _DISTURB_EVERY_S, _MAX_SLOPE_MB = 0.05, 3.0, 1.0
 _ROS_PACKAGES = ("ros-jazzy-rclpy", "ros-rmw-fastrtps-cpp")
 
 
@@ -50,6 +49,9 @@ def soak(
     size: Annotated[str, typer.Option(help="Width and height of the images in pixels.")] = "1920x1080",
     rate: Annotated[float, typer.Option(min=0.1, max=240.0, help="Images per second.")] = 30.0,
     compressed: Annotated[bool, typer.Option("--compressed", help="Publish compressed images alone.")] = False,
+    bad_share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the images that are bad.")] = 0.05,
+    disturb_every: Annotated[float, typer.Option(min=0.01, help="Mean seconds between two disturbances.")] = 3.0,
+    max_slope: Annotated[float, typer.Option(help="Limit of the growth of the memory in MB a minute.")] = 1.0,
     cycles: Annotated[int, typer.Option(min=0, help="Lifecycle cycles after the soak.")] = 0,
     bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle (default: the bundle that ships).")] = None,
     engine: Annotated[str, typer.Option(help="Engine that runs the bundle.")] = "onnxruntime-cpu",
@@ -70,9 +72,9 @@ def soak(
         compressed=compressed,
         seconds=seconds,
         warm_up_s=min(_WARM_UP_SHARE * seconds, _MOST_WARM_UP_S),
-        bad_share=_BAD_SHARE,
-        disturb_every_s=_DISTURB_EVERY_S,
-        max_slope_mb_per_minute=_MAX_SLOPE_MB,
+        bad_share=bad_share,
+        disturb_every_s=disturb_every,
+        max_slope_mb_per_minute=max_slope,
         seed=seed,
     )
     result: dict[str, Any] = {
@@ -84,8 +86,8 @@ def soak(
         "size": size,
         "rate_hz": rate,
         "compressed": compressed,
-        "bad_share": _BAD_SHARE,
-        "disturb_every_s": _DISTURB_EVERY_S,
+        "bad_share": bad_share,
+        "disturb_every_s": disturb_every,
     }
     with (
         tempfile.TemporaryDirectory(prefix="smart_caption_soak_") as folder,

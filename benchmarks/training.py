@@ -68,6 +68,9 @@ def measure(
     ] = None,
     device: DeviceOption = "auto",
     precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16 (default: that of the experiment).")] = None,
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Use torch.compile, even if the experiment does not.")
+    ] = False,
     threads: ThreadsOption = None,
     blocks: Annotated[int, typer.Option(min=1, help="Blocks of steps.")] = 6,
     steps: Annotated[int, typer.Option(min=1, help="Measured steps of a block.")] = 5,
@@ -93,7 +96,7 @@ def measure(
     """
     chosen = _choose(measured_phases(config), phases)
     where = choose_device(device)
-    compiled = any(experiment.compile for experiment in chosen.values())
+    compiled = compiled or any(experiment.compile for experiment in chosen.values())
     if compiled:
         check_compiler(where)
     if threads:

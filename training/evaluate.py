@@ -13,12 +13,12 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.detection.class_names import DetectorError
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
-from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES
+from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
 from training.command_line import DeviceOption, JsonOption, run_command
 from training.configs.schema import DataConfig
 from training.data.coco import read_objects, read_results, write_results
 from training.data.datasets import open_dataset
-from training.decoding.constrained_search import MINIMUM
+from training.decoding.constraints import MOST_CONSTRAINTS
 from training.engine.checkpoint_captions import BATCH, DatasetCaptioner
 from training.engine.distributed import DeviceError, choose_device
 from training.engine.experiment import load_run
@@ -44,6 +44,9 @@ def evaluate(
             "bundle has a detector and takes a guide."
         ),
     ] = AUTO,
+    guide_strength: Annotated[
+        float, typer.Option(min=0, help="Bias of the words of an object with score 1, natural logarithm.")
+    ] = STRENGTH,
     checkpoint: Annotated[list[Path], typer.Option(help="best.safetensors of runs, run by torch.")] = [],  # noqa: B006
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Also score the ensemble of the checkpoints: the mean of probabilities.")
@@ -80,6 +83,9 @@ def evaluate(
             "the objects that a detector finds, an ONNX file or a bundle.",
         ),
     ] = None,
+    minimum_constraints: Annotated[
+        int, typer.Option(min=1, max=MOST_CONSTRAINTS, help="Constraints of an image that its caption satisfies.")
+    ] = 2,
     device: DeviceOption = "auto",
     batch_size: Annotated[int, typer.Option(min=1, help="Images that a checkpoint captions at once.")] = BATCH,
     captions: Annotated[list[Path], typer.Option(help="COCO result files.")] = [],  # noqa: B006
@@ -120,6 +126,15 @@ def evaluate(
     instances: Annotated[
         list[Path], typer.Option(help="COCO instance annotations, for CHAIR (default: those of coco_photographs).")
     ] = [],  # noqa: B006
+    chair_synonyms: Annotated[
+        Path | None, typer.Option(help="Synonym list (default: lexicon/chair_synonyms.txt of the data folder).")
+    ] = None,
+    document_frequencies: Annotated[
+        Path | None,
+        typer.Option(
+            help="COCO caption annotations in which CIDEr-D counts (default: the train split, else the references)."
+        ),
+    ] = None,
     metric_weights: Annotated[
         Path | None,
         typer.Option(
@@ -128,6 +143,9 @@ def evaluate(
             "(default: metrics of the data folder).",
         ),
     ] = None,
+    bert_idf: Annotated[
+        bool, typer.Option("--bert-idf", help="BERT-S weighs tokens by their inverse document frequency.")
+    ] = False,
     tokenizer: Annotated[
         str,
         typer.Option(
@@ -173,10 +191,10 @@ def evaluate(
         "a bundle needs --images, the folder of the images that the captions are of": (
             has_human and not images and bundles
         ),
+        "--chair-synonyms goes with --instances": chair_synonyms and not (instances or dataset == "coco_photographs"),
         "--image-info goes with --images alone, the folder of its images": image_info and (not images or has_human),
-        "--split, --human, --record and --instances go with human captions; --images alone has none": (
-            images and not has_human and (split or human or record or instances)
-        ),
+        "--split, --human, --record, --instances and --document-frequencies go with human captions; --images alone has "
+        "none": (images and not has_human and (split or human or record or instances or document_frequencies)),
         f"--objects-guide: {objects_guide!r} is none of {', '.join(GUIDE_CHOICES)}": objects_guide not in GUIDE_CHOICES,
         "--record writes the scores of captions as a robot says them: leave out --objects-guide": (
             record and objects_guide != AUTO
@@ -193,7 +211,8 @@ def evaluate(
     against = _references(references, karpathy, dataset, split, images, image_info)
     against = against.only(only) if only else against
     against = against.with_domains(domains) if domains else against
-    synonyms = data_folder() / "lexicon" / "chair_synonyms.txt"
+    against = against.with_frequencies_of(document_frequencies) if document_frequencies else against
+    synonyms = chair_synonyms or data_folder() / "lexicon" / "chair_synonyms.txt"
     objects = read_objects(instances) if instances else against.objects
     source = ", ".join(map(str, instances)) or against.name
     chair_data = None if objects is None else ChairData.load(objects, synonyms, source)
@@ -202,13 +221,15 @@ def evaluate(
     if against.has_captions and against.read_image:
         features = photograph_features(list(against.captions), against.read_image)
     models = [(path.stem, ModelCaptions(str(path), read_results(path))) for path in captions]
-    captioners = [guide_words(Captioner.from_bundle(path, engine=engine), objects_guide) for path in bundles]
+    captioners = [
+        guide_words(Captioner.from_bundle(path, engine=engine), objects_guide, guide_strength) for path in bundles
+    ]
     models += [(captioner.model, caption_references(captioner, against)) for captioner in captioners]
     for paths in [*([path] for path in checkpoint), *([checkpoint] if ensemble else [])]:
         with_torch = DatasetCaptioner(*paths, device=choose_device(device), batch=batch_size)
         with_torch.trained.change_search(repeat_penalty=repeat_penalty, end_penalty=end_penalty)
         with_torch.trained.set_image_size(image_size)
-        models += _caption_with_checkpoint(with_torch, paths, against, constraints)
+        models += _caption_with_checkpoint(with_torch, paths, against, constraints, minimum_constraints)
     models += person
     named = _with_unique_names(models)
     if write_captions:
@@ -216,7 +237,7 @@ def evaluate(
             write_results(write_captions / f"{name}.json", model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
         weights = metric_weights or data_folder() / "metrics"
-        comparison = Comparison.of(against, named, chair_data, features, weights, tokenizer)
+        comparison = Comparison.of(against, named, chair_data, features, weights, idf=bert_idf, rule=tokenizer)
     bootstrap = Bootstrap(len(comparison.evaluation.images), resamples, seed)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.table(bootstrap))
@@ -261,6 +282,7 @@ def _caption_with_checkpoint(
     paths: Sequence[Path],
     references: References,
     constraints: Path | None,
+    minimum_constraints: int,
 ) -> list[tuple[str, ModelCaptions]]:
     """Caption the images with a checkpoint or an ensemble, with constraints once more."""
     trained, images, source = captioner.trained, list(references.captions), ", ".join(map(str, paths))
@@ -273,9 +295,9 @@ def _caption_with_checkpoint(
     models = [(captioner.experiment.name, free)]
     if constraints:
         sets = captioner.constraints(constraints, images, references.read_image)
-        captions, satisfied = captioner.caption(images, references.read_image, data_folder(), sets)
+        captions, satisfied = captioner.caption(images, references.read_image, data_folder(), sets, minimum_constraints)
         facts["constraints"] = {
-            "source": str(constraints), "minimum": MINIMUM, "satisfied": satisfied,
+            "source": str(constraints), "minimum": minimum_constraints, "satisfied": satisfied,
             "given": sum(map(len, sets.values())),
         }  # fmt: skip
         models.append((f"{captioner.experiment.name}, constrained", ModelCaptions(source, captions, facts=facts)))

@@ -17,9 +17,6 @@ from training.decoding.beam_search import excluded_words, is_end
 from training.decoding.constraints import MOST_CONSTRAINTS
 from training.models.captioner import Captioner, Visual, reorder_rows
 
-MINIMUM = 2
-"""How many of an image's constraints its captions satisfy, where it has as many."""
-
 
 class ConstrainedCaptions(NamedTuple):
     """The k best captions of each image, best first."""
@@ -40,7 +37,7 @@ def constrained_beam_search(
     visual: Visual,
     constraints: Sequence[Sequence[Collection[int]]],
     settings: Search,
-    minimum: int = MINIMUM,
+    minimum: int = 2,
 ) -> ConstrainedCaptions:
     """Search for the best captions of B images that satisfy constraints.
 

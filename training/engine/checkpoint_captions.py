@@ -77,10 +77,14 @@ class DatasetCaptioner:
         read_image: ImageReader | None,
         data: Path,
         constraints: Constraints | None = None,
+        minimum: int = 2,
     ) -> tuple[dict[str, str], int]:
         """Caption images.
-        ``constraints``: for each image the sets of word ids of which its caption has to contain a word, by constrained
-        beam search without penalties of repeated words; None: beam search.
+
+        Args:
+            constraints: for each image the sets of word ids of which its caption has to contain a word, by constrained
+                beam search without penalties of repeated words; None: beam search.
+            minimum: how many of an image's constraints its caption satisfies at least.
 
         Returns:
             The sentence of each image, and how many constraints they satisfy in all.
@@ -92,7 +96,7 @@ class DatasetCaptioner:
                 words = self.trained.caption(visual, attention=False).words
             else:
                 sets = [constraints[name] for name in names]
-                found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search)
+                found = constrained_beam_search(self.trained.captioner, visual, sets, self.trained.search, minimum)
                 words, satisfied = found.words, satisfied + int(found.satisfied[:, 0].sum())
             captions.update(zip(names, self.trained.sentences(words), strict=True))
         return captions, satisfied

@@ -118,6 +118,8 @@ class Comparison:
         chair_data: ChairData | None = None,
         features: Mapping[str, NDArray[np.float32]] | None = None,
         weights: Path | None = None,
+        *,
+        idf: bool = False,
         rule: str = PTB_RULE,
     ) -> "Comparison":
         """Score the models; where the references are images alone, measure the diversity of the captions.
@@ -128,6 +130,7 @@ class Comparison:
             features: unit vectors of the images, by which CIDErBtw finds similar ones; None leaves CIDErBtw out.
             weights: folder with the weights of the metrics of :mod:`training.evaluation.metrics.learned`; None leaves
                 them out.
+            idf: whether BERT-S weighs tokens by their inverse document frequency.
             rule: how texts become words, one of :data:`training.evaluation.metrics.scoring.TOKENISERS`.
 
         Raises:
@@ -155,7 +158,7 @@ class Comparison:
             similar=similar_images(features, images, references.domains) if features else None,
             domains=references.domains,
             further={
-                **({} if weights is None else _learned_metrics(references, captions, own, weights)),
+                **({} if weights is None else _learned_metrics(references, captions, own, weights, idf=idf)),
                 **_truth_metrics(references, captions),
             },
             rule=rule,
@@ -213,6 +216,8 @@ def _learned_metrics(
     captions: Mapping[str, Mapping[str, str]],
     own_references: Mapping[str, Mapping[str, Sequence[str]]],
     weights: Path,
+    *,
+    idf: bool,
 ) -> dict[str, Callable[[], list[Metric]]]:
     """Return the metrics of pretrained networks, as :func:`score_models` calls them."""
 
@@ -224,7 +229,7 @@ def _learned_metrics(
         return [score.metric(vectors, list(said.values())) for said in captions.values()]
 
     def bert() -> list[Metric]:
-        score = BertScore(weights / BERT_S)
+        score = BertScore(weights / BERT_S, idf=idf)
         human = {model: own_references.get(model, references.captions) for model in captions}
         return [
             score.metric(list(said.values()), [human[model][image] for image in said])

@@ -113,6 +113,13 @@ class References:
         """Whether any image has a human caption."""
         return any(self.captions.values())
 
+    def with_frequencies_of(self, path: Path) -> "References":
+        """Count CIDEr-D's document frequencies in another COCO caption file."""
+        captions = list(read_captions(path).captions.values())
+        if not captions:
+            raise DataError(f"{path}: no caption in it")
+        return replace(self, frequency_captions=captions, frequencies_from=path.name)
+
     def only(self, path: Path) -> "References":
         """Keep the images of a text file with an image id a line, in the order that they have here."""
         try:

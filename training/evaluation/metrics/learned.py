@@ -6,7 +6,9 @@ CLIP-S and PAC-S say how near a caption is to its photograph, by CLIP, and need 
 to the human captions, token by token, by the vectors of a BERT.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +103,11 @@ class ClipScore:
 class BertScore:
     """BERT-S: F1 of BERTScore (Zhang et al., ICLR 2020), the best over an image's human captions, not rescaled."""
 
-    def __init__(self, folder: Path) -> None:
-        """``folder``: a BERT or a RoBERTa with its tokeniser."""
+    def __init__(self, folder: Path, *, idf: bool = False) -> None:
+        """``folder``: a BERT or a RoBERTa with its tokeniser; ``idf``: weigh tokens by their inverse document frequency
+        in the human captions.
+        """
+        self._idf = idf
         self._tokenizer, self._model = load_network(folder, "AutoModel")
         config = self._model.config
         self._layer = _LAYERS.get((config.model_type, config.num_hidden_layers), config.num_hidden_layers)
@@ -112,10 +117,10 @@ class BertScore:
         """Score a caption of each image against the image's human captions."""
         texts = list(dict.fromkeys([*captions, *(text for group in references for text in group)]))
         ids = dict(zip(texts, map(self._ids, texts), strict=True))
-        weights = {text: self._weights(own) for text, own in ids.items()}
+        weights = self._token_weights([ids[text] for group in references for text in group])
         vectors = self._embed(ids)
         scores = [
-            max(_f1(vectors[caption], vectors[text], weights[caption], weights[text]) for text in group)
+            max(_f1(vectors[caption], vectors[text], weights(ids[caption]), weights(ids[text])) for text in group)
             for caption, group in zip(captions, references, strict=True)
         ]
         return mean_metric(BERT_S, scores)
@@ -124,10 +129,15 @@ class BertScore:
         found: list[int] = self._tokenizer(text.strip(), truncation=True, max_length=self._longest)["input_ids"]
         return found
 
-    def _weights(self, ids: Sequence[int]) -> Tensor:
-        """Weigh the tokens of a text: 1 for all but the special tokens."""
-        special = {self._tokenizer.cls_token_id, self._tokenizer.sep_token_id}
-        return torch.tensor([float(index not in special) for index in ids])
+    def _token_weights(self, references: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], Tensor]:
+        """Return the function from ids to weights: inverse document frequency, or 1 for all but the special tokens."""
+        if not self._idf:
+            special = {self._tokenizer.cls_token_id, self._tokenizer.sep_token_id}
+            return lambda ids: torch.tensor([float(index not in special) for index in ids])
+        counts = Counter(index for ids in references for index in set(ids))
+        total = math.log(len(references) + 1)
+        weights = defaultdict(lambda: total, {index: total - math.log(n + 1) for index, n in counts.items()})
+        return lambda ids: torch.tensor([weights[index] for index in ids])
 
     @torch.inference_mode()
     def _embed(self, ids: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:

@@ -84,11 +84,13 @@ def test_clip_s_and_pac_s_are_scaled_cosines_of_photograph_and_caption(folder, n
     assert max(expected) > 0
 
 
-def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder):
+@pytest.mark.parametrize("idf", [False, True])
+def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder, idf):
     captions = ["a dog runs", "two cat", ""]
     references = [["a red dog", "two dog on grass"], ["a cat"], ["a dog"]]
-    metric = BertScore(folder / "bert_s").metric(captions, references)
+    metric = BertScore(folder / "bert_s", idf=idf).metric(captions, references)
     model = transformers.BertModel.from_pretrained(folder / "bert_s").eval()
+    documents = [ids(text) for group in references for text in group]
 
     def vectors(text):
         with torch.no_grad():
@@ -96,6 +98,8 @@ def test_bert_s_is_the_best_f1_of_greedily_matched_tokens(folder):
         return layer / np.linalg.norm(layer, axis=1, keepdims=True)
 
     def weight(index):
+        if idf:
+            return float(np.log((len(documents) + 1) / (sum(index in document for document in documents) + 1)))
         return float(index not in (1, 2))
 
     def mean(best, tokens):
