@@ -56,8 +56,10 @@ class Lamb(torch.optim.Optimizer):
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
+    "adamax": torch.optim.Adamax,
     "adamw": torch.optim.AdamW,
     "lamb": Lamb,
+    "nadam": torch.optim.NAdam,
     "radam": torch.optim.RAdam,
     "sgd": torch.optim.SGD,
 }
