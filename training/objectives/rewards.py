@@ -74,8 +74,8 @@ class AbsentPenalty:
                 continue
             shown = self._of_image(image)
             for column, caption in enumerate(map(self._text, words[row].tolist())):
-                found = self._things.absent(caption, shown), self._things.miscoloured(caption, shown)
-                charges[row, column] = sum(map(len, found))
+                absent, miscoloured = self._things.absent(caption, shown), self._things.miscoloured(caption, shown)
+                charges[row, column] = len(absent) + len(miscoloured)
         return -self._charge * charges
 
     def _of_image(self, image: int) -> frozenset[object]:
