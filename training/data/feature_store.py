@@ -147,7 +147,7 @@ class FeatureStore:
         size = (entry.width, entry.height) if entry.width else None
         boxes = None
         if entry.has_boxes:
-            boxes = shard.boxes.array[entry.place] / np.array((size or (1, 1)) * 2, np.float32)
+            boxes = np.divide(shard.boxes.array[entry.place], (size or (1, 1)) * 2, dtype=np.float32)
         return Regions(shard.tokens.array[entry.place], boxes, size)
 
     def entry(self, image: str) -> "_Entry":
