@@ -110,6 +110,8 @@ class Source:
     photographs: Sequence[np.ndarray]
     """What the bundle is checked on, (H, W, 3) uint8 BGR each."""
     photographs_description: str
+    frames: np.ndarray
+    """The photographs as the vision graph takes them, (B, H, W, 3) uint8."""
     trained_in_8_bits: bool = False
     """Whether the captioner learned in 8 bits; with ``--precision int8`` it computes in 8 bits all the same."""
 
@@ -119,10 +121,6 @@ class Source:
             return onnx.load(str(self.vision_bundle.path / VISION_GRAPH))
         assert self.trained.backbone is not None
         return export_vision(self.trained.backbone, detects=self.detects, fused_attention=fused_attention)
-
-    def frames(self) -> np.ndarray:
-        """Return the photographs as the vision graph takes them, (B, H, W, 3) uint8."""
-        return np.stack([self.preprocessing.apply(photograph) for photograph in self.photographs])
 
 
 def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Source:
@@ -158,10 +156,10 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
         tokens = math.prod(vision_bundle.grid) + vision_bundle.tokens_before_grid
     found = CheckImages.find(options.calibration, trained.record)
     photographs = found.read(options.check_images)
+    frames = np.stack([preprocessing.apply(photograph) for photograph in photographs])
     visual = visual_by(vision_bundle) if vision_bundle else None
     unrounded: list[list[str]] = []
     if options.rounded:
-        frames = [preprocessing.apply(photograph) for photograph in photographs]
         unrounded = [trained.words(caption_by_torch(trained, frame, visual)[1])[0] for frame in frames]
         round_to_float16(trained.captioner)
         if trained.backbone is not None:
@@ -178,6 +176,7 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
         tokens=tokens,
         photographs=photographs,
         photographs_description=found.description,
+        frames=frames,
         trained_in_8_bits=trained_in_8_bits,
     )
 

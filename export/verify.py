@@ -200,7 +200,7 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
     """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
     finds and raises ExportError if the bundle disagrees with torch.
     """
-    images = source.frames()
+    images = source.frames
     minimum = MINIMUM_AGREEMENT["int8" if source.trained.eight_bits else options.precision]
 
     def check_tokens(bundle: Bundle) -> None:

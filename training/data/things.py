@@ -90,12 +90,12 @@ class Things:
         last = name.rpartition(" ")[2]
         return frozenset({name}) | self._groups.get(name, frozenset({last}) | self._groups.get(last, frozenset()))
 
-    def shown(self, things: Iterable[str], captions: Sequence[str]) -> frozenset[object]:
+    def shown(self, things: Iterable[str], captions: Iterable[str]) -> frozenset[object]:
         """Collect the terms of everything that is there by a list of things and by captions, and their colours."""
-        names = {*map(singular, things), *(name for caption in captions for name in self.named(caption))}
-        coloured = {pair for caption in captions for pair in self.coloured(caption)}
-        terms = (term for name in names for term in self.terms(name))
-        return frozenset(terms) | {(colour, term) for colour, name in coloured for term in self.terms(name)}
+        mentions = [mention for caption in captions for mention in self._mentions(caption)]
+        names = {*map(singular, things), *(name for name, _ in mentions)}
+        terms = frozenset(term for name in names for term in self.terms(name))
+        return terms | {(colour, term) for name, colours in mentions for colour in colours for term in self.terms(name)}
 
     def judge(self, caption: str, shown: frozenset[object]) -> dict[str, bool]:
         """Return the things that a caption names, and whether an image with the terms ``shown`` shows them."""
