@@ -123,6 +123,7 @@ class Camera:
                 return
             self._statistics.count_received(self._missing_before(info))
             self.latest = image = self.received(message)
+            self._detections.note_image(image.stamp_ns)
             if not (self._is_wanted() and self._rate.passes(image.at_s, self._parameters.values["max_rate_hz"])):
                 self._statistics.count(Count.PASSED_OVER)
             elif not self.waits_for_detections(image):
@@ -138,7 +139,6 @@ class Camera:
         if not self._uses_detections:
             return ReceivedImage(message, stamp, now_s, self.publisher)
         wait_s = values["detection_wait_s"]
-        self._detections.note_image(stamp)
         expected = ExpectedDetections(
             self._detections,
             stamp,

@@ -324,6 +324,20 @@ def test_only_a_jump_of_the_clock_empties_the_detections(shared, jump_s, is_kept
     assert [item.class_name for item in last.objects] == (["cup"] if is_kept else [])
 
 
+def test_an_image_of_a_request_leaves_the_detections_of_the_camera_alone(shared):
+    """A request may send an image of an old recording while the camera is live."""
+    shared.set(max_age_s=0.0, detection_slop_s=0.0)
+    shared.captioner.open()
+    shared.put(shared.front, 10, stamp_s=4)
+    shared.detect(shared.front, 5, CUP)
+    recorded = Image(**image_fields(20))
+    recorded.header.stamp.sec = 1
+    assert shared.front.received(recorded).stamp_ns == SECOND
+    shared.put(shared.front, 30, stamp_s=5)
+    shared.wait_until_idle()
+    assert [item.class_name for item in shared.messages[shared.front.publisher][-1].objects] == ["cup"]
+
+
 def test_closing_the_inputs_ends_every_wait_for_detections(shared):
     shared.set(detection_wait_s=10.0, max_age_s=0.0)
     shared.expect_detections(shared.front)
