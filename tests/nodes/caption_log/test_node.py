@@ -20,6 +20,7 @@ from smart_caption_ros.caption_messages import to_message
 from smart_caption_ros.nodes import diagnostics_publisher
 from smart_caption_ros.nodes.caption_log import search_service
 from smart_caption_ros.nodes.caption_log.node import CaptionLogNode
+from smart_caption_ros.nodes.robot_pose import RobotPoseLookup
 from smart_caption_ros.record import CaptionRecord
 from tests.caption_log.rows import texts_of
 from tests.nodes.fake_captioner import shade_caption
@@ -142,6 +143,12 @@ def test_captions_are_written_with_their_place_and_found_by_the_service(domain, 
     assert "there is no word in the search" in wrong.message
     values = diagnostics.values
     assert (diagnostics.level, values["captions in the log"], values["unchanged"]) == (DiagnosticStatus.OK, "4", "1")
+
+
+def test_a_stamp_before_1970_does_not_end_a_feed_and_gets_the_newest_place(domain):
+    lookup = RobotPoseLookup(domain, "map", "base_link", pytest.fail)
+    pose = lookup(Header(stamp=Time(sec=-5), frame_id="eye"))
+    assert (pose.frame_id, pose.position) == ("map", (3.0, 4.0, 0.0))
 
 
 def test_the_log_node_is_one_node_and_remappings_reach_its_subscriptions(domain, tmp_path):
