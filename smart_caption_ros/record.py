@@ -383,11 +383,11 @@ class CaptionRecord:
         Raises:
             ValueError: it is not such an object; one sentence.
         """
-        if values.get("format") != FORMAT:
-            raise ValueError(f"the caption has format {values.get('format')!r}, and this program reads {FORMAT}")
         try:
+            if values.get("format") != FORMAT:
+                raise ValueError(f"the caption has format {values.get('format')!r}, and this program reads {FORMAT}")
             return _from_json(values, image)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+        except (LookupError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a caption record: {type(error).__name__}: {shortened(str(error), 80)}") from error
 
 
@@ -456,13 +456,13 @@ def grounding_with(
 
 def _from_json(values: Mapping[str, Any], image: LazyImage | None) -> CaptionRecord:
     timing, pose, width_height = values["timing_ms"], values["pose"], values["image_size"]
-    words, objects = values["words"], values["objects"]
+    words, objects, calibrated = values["words"], values["objects"], values["calibrated_confidence"]
     caption = Caption(
         text=_text(values["text"]),
         words=tuple(Word(_text(w["text"]), _number(w["log_probability"]), _xyxy(w["box_xyxy"])) for w in words),
         score=_number(values["score"]),
         confidence=_number(values["confidence"]),
-        calibrated_confidence=values["calibrated_confidence"],
+        calibrated_confidence=None if calibrated is None else _number(calibrated),
         alternatives=tuple(Alternative(_text(a["text"]), _number(a["score"])) for a in values["alternatives"]),
         shows_detail=bool(values["shows_detail"]),
         objects=tuple(

@@ -43,6 +43,8 @@ def test_numbers_that_are_not_finite_and_half_pairs_are_no_part_of_the_json():
     "change",
     [
         {"format": FORMAT - 1},
+        {"steps": math.inf},
+        {"calibrated_confidence": "high"},
         {"text": None},
         {"nouns": [{"noun": "a", "lemma": "a", "word_index": 9, "object_index": None, "similarity": 0}]},
         {"nouns": [{"noun": "a", "lemma": "a", "word_index": 0, "object_index": 9, "similarity": 0}]},
@@ -57,6 +59,8 @@ def test_numbers_that_are_not_finite_and_half_pairs_are_no_part_of_the_json():
 def test_json_that_is_no_record_is_refused(change):
     with pytest.raises(ValueError, match=r"."):
         CaptionRecord.from_json({**CaptionRecord.of(shade_caption(9, 64, 48)).to_json(), **change})
+    with pytest.raises(ValueError, match="not a caption record"):
+        CaptionRecord.from_json([change])
 
 
 @pytest.mark.parametrize(
