@@ -49,8 +49,9 @@ step() {
 
 # Print the free memory of the machine, which a Jetson shares with its GPU, and the used memory of a card [MiB].
 memory() {
-    awk '/MemAvailable/ {printf "%d", $2 / 1024}' /proc/meminfo
-    echo " $(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null | grep -m 1 -x '[0-9]*')"
+    # One echo, so that a sampler that is stopped writes no incomplete line.
+    echo "$(awk '/MemAvailable/ {printf "%d", $2 / 1024}' /proc/meminfo)" \
+        "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null | grep -m 1 -x '[0-9]*')"
 }
 
 step doctor doctor --json
