@@ -112,7 +112,7 @@ def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
         "exported_by": {"commit": exporting_commit(), "onnx": onnx.__version__},
         "architecture": {"backbone": backbone.description},
         "trained_on": trained_on,
-        "precision": {"stored": options.storage, "computed": options.precision},
+        "precision": {"stored": "float16" if options.rounded else "float32", "computed": options.precision},
         **describe_vision(backbone.spec),
         "class_names": list(backbone.class_names) if detects else [],
         **({"detector": {"layout": VISION_LAYOUT, "minimum_score": options.detector_score}} if detects else {}),

@@ -26,6 +26,7 @@ from training.configs.schema import DataConfig
 from training.data.caption_dataset import CaptionDataset
 from training.data.datasets import open_dataset
 from training.data.feature_extraction import SUFFIXES
+from training.data.photographs import visible_files
 from training.data.visual_inputs import visual_of_images
 from training.decoding.beam_search import Hypotheses
 from training.engine.trained_captioner import TrainedCaptioner
@@ -56,7 +57,7 @@ class CheckImages:
             ExportError: the folder has no photographs.
         """
         if folder is not None:
-            files = sorted(str(path) for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+            files = [str(path) for path in visible_files(folder) if path.suffix.lower() in SUFFIXES]
             if not files:
                 raise ExportError(f"--calibration: {folder} has no photographs ({', '.join(SUFFIXES)})")
             return cls(f"photographs of {folder}", files)
@@ -65,7 +66,7 @@ class CheckImages:
             dataset = open_dataset(config, data_folder())
             names = dataset.split("dev")
             dataset.check_photographs(names)
-        except (ConfigError, DataError, ValueError):
+        except (ConfigError, DataError, KeyError, TypeError, ValueError):  # or a data set of an earlier version
             shipped = default_bundle_path().parents[1] / "sequences"
             return cls("frames that ship", sorted(str(path) for path in shipped.rglob("*.jpg")))
         return cls("dev photographs", names, dataset)
@@ -132,8 +133,6 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
             no frames of the size that is wanted.
         BundleError: that bundle is missing or wrong.
     """
-    if not 0 <= options.detector_score <= 1:
-        raise ExportError(f"--detector-score must lie between 0 and 1, not {options.detector_score}")
     check_destination(options.bundle, replace=options.replace)
     trained = trained or TrainedCaptioner.load(options.checkpoint)
     trained_in_8_bits = trained.eight_bits

@@ -19,13 +19,15 @@ def folder(tmp_path):
 
 
 def test_the_photographs_of_a_folder_are_read_at_any_size(folder):
+    (folder / "kitchen" / "._0.png").write_bytes(b"a file manager's")
     photographs = CheckImages.find(folder, RECORD)
     assert [image.shape for image in photographs.read(5)] == [(40, 60, 3), (90, 30, 3)]
 
 
-def test_without_the_runs_data_the_frames_that_ship_are_taken(tmp_path, monkeypatch):
+@pytest.mark.parametrize("data", [{"max_words": 12}, {"dataset": "gone"}, {"options": {"gone": 1}}])
+def test_without_the_runs_data_the_frames_that_ship_are_taken(tmp_path, monkeypatch, data):
     monkeypatch.setenv("SMART_CAPTION_DATA", str(tmp_path))
-    photographs = CheckImages.find(None, RECORD)
+    photographs = CheckImages.find(None, {"experiment": {"data": data}})
     assert photographs.description == "frames that ship"
     assert len(photographs.read(3)) == 3
 

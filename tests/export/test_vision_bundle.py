@@ -30,12 +30,14 @@ def clip(tmp_path_factory):
     return save_backbone("clip", tmp_path_factory.mktemp("clip"))
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-def test_a_vision_graph_alone_makes_the_tokens_of_the_backbone(clip, precision, tmp_path):
-    done = export(clip, tmp_path / "bundle", "--vision-only", "--precision", precision, "--check-images", "3")
+@pytest.mark.parametrize(("precision", "storage"), [("float32", "int8"), ("float16", "float32"), ("int8", "float16")])
+def test_a_vision_graph_alone_makes_the_tokens_of_the_backbone(clip, precision, storage, tmp_path):
+    options = ("--vision-only", "--precision", precision, "--storage", storage, "--check-images", "3")
+    done = export(clip, tmp_path / "bundle", *options)
     assert (done.status, done.err) == (0, "")
     assert "from torch's" in done.out
     bundle = load_bundle(tmp_path / "bundle")
+    assert bundle.manifest["precision"] == {"stored": "float16", "computed": precision}
     assert (bundle.grid, bundle.tokens_before_grid, bundle.token_width) == ((2, 2), 1, 16)
     assert (bundle.preprocessing.interpolation, bundle.preprocessing.shorter_side) == ("bicubic", 36)
     vision = Vision(bundle, create_engine("onnxruntime-cpu"))
