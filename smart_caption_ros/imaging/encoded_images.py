@@ -30,9 +30,9 @@ MAX_PIXELS = 50_000_000
 """Default limit of decoded images. A PNG of a few megabytes can hold 900 million pixels, 2.7 GB."""
 
 _END_MARKER = b"\xff\xd9"  # of a JPEG
-_RADIANCE_HEADER = re.compile(rb"#\?(?:RADIANCE|RGBE)\n.*?\n\n[-+]Y +(\d+) +[-+]X +(\d+)\n", re.DOTALL)
-_PFM_HEADER = re.compile(rb"P[fF]\s+(\d+)\s+(\d+)\s")
-_NETPBM_HEADER = re.compile(rb"P([2356])" + 3 * rb"(?:\s|#[^\n]*\n)+(\d+)")  # width, height, largest value
+_RADIANCE_HEADER = re.compile(rb"#\?(?:RADIANCE|RGBE)\n.*?\n\n[-+]Y +(\d{1,9}) +[-+]X +(\d{1,9})\n", re.DOTALL)
+_PFM_HEADER = re.compile(rb"P[fF]\s+(\d{1,9})\s+(\d{1,9})\s")
+_NETPBM_HEADER = re.compile(rb"P([2356])" + 3 * rb"(?:\s|#[^\n]*\n)+(\d{1,9})\b")  # width, height, largest value
 _NOT_AN_IMAGE = "it is damaged or not an image in a format that OpenCV and Pillow read"
 
 # Pillow warns of images that are larger than half of what it refuses; the limit here is the caller's.

@@ -46,6 +46,7 @@ _SYNONYMS = {
     "bg": _NONE,
 }
 _LARGEST_MASK_ID = 0xFFFF
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 def acvr_class(name: str) -> str | None:
@@ -132,7 +133,7 @@ class AcvrSequences(GroundTruth):
                 mask_names.add(mask_name)
             if key.startswith("_"):
                 continue
-            if not (key.isascii() and key.isdecimal()):
+            if not _NUMBER.fullmatch(key):
                 issues.add(DatasetIssue.MALFORMED_FRAME, f"{folder.name}/{key}")
             elif int(key) in labelled:
                 issues.add(DatasetIssue.REPEATED_FRAME, f"{folder.name}/{key}")
@@ -200,7 +201,7 @@ class AcvrSequences(GroundTruth):
     def _object_of(
         self, key: str, instance: Any, mask: "_Mask", size: tuple[int, int], where: str
     ) -> GroundTruthObject | None:
-        if not (key.isascii() and key.isdecimal() and isinstance(instance, dict)):
+        if not (_NUMBER.fullmatch(key) and isinstance(instance, dict)):
             self.issues.add(DatasetIssue.MALFORMED_OBJECT, where)
             return None
         given = instance.get("class")

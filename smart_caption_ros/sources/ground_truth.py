@@ -148,4 +148,4 @@ class GroundTruth(ABC):
 
 def plain_number(name: str) -> str:
     """Remove the padding of a sequence's or frame's number: ``000003`` becomes ``3``."""
-    return str(int(name)) if name.isascii() and name.isdecimal() else name
+    return (name.lstrip("0") or "0") if name.isascii() and name.isdecimal() else name

@@ -1,6 +1,7 @@
 """JSON files of data sets."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def read_json(path: Path, **hooks: Any) -> Any:
 
 def whole_number(value: Any) -> int | None:
     """Return a whole number in the spellings of different tools (7, 7.0, "7"); None for anything else."""
-    if isinstance(value, str) and value.isascii() and value.strip().isdecimal():
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,18}\s*", value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
         return None

@@ -85,6 +85,14 @@ def test_the_limit_holds_for_every_format(suffix):
         (b"", "it is empty"),
         (b"no image", "damaged or not an image"),
         (b"\xff\xd8\xff", "truncated"),
+        *(
+            (header % (b"9" * 5000), "damaged or not an image")
+            for header in (
+                b"P5\n%s 1\n255\n",
+                b"PF\n%s 1\n",
+                b"#?RADIANCE\n\n\n-Y %s +X 1\n",
+            )
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_in_one_clause(tmp_path, content, reason):

@@ -95,9 +95,11 @@ def test_boxes_that_are_amiss_are_cut_or_taken_from_the_mask_or_left_out(tmp_pat
     [
         (lambda labels: labels.update({"000001": [1]}), 1, 2, DatasetIssue.MALFORMED_FRAME),
         (lambda labels: labels.update({"first": {}}), 2, 4, DatasetIssue.MALFORMED_FRAME),
+        (lambda labels: labels.update({"9" * 5000: {}}), 2, 4, DatasetIssue.MALFORMED_FRAME),
         (lambda labels: labels.update({"1": {}}), 2, 4, DatasetIssue.REPEATED_FRAME),
         (lambda labels: labels["000001"].pop("_metadata"), 2, 2, DatasetIssue.OBJECTS_WITHOUT_METADATA),
         (lambda labels: labels["000001"].update({"x": {}}), 2, 4, DatasetIssue.MALFORMED_OBJECT),
+        (lambda labels: labels["000001"].update({"9" * 5000: {}}), 2, 4, DatasetIssue.MALFORMED_OBJECT),
         (lambda labels: labels["000001"].update({"000015": "chair"}), 2, 3, DatasetIssue.MALFORMED_OBJECT),
         (lambda labels: labels.pop("000001"), 1, 2, DatasetIssue.IMAGE_WITHOUT_FRAME),
         (lambda labels: labels.update({"000007": {}}), 2, 4, DatasetIssue.FRAME_WITHOUT_IMAGE),
