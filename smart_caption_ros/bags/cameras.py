@@ -106,14 +106,15 @@ def _is_depth(storage: BagStorage, topic: str) -> bool:
 
 
 def _cameras(topics: Sequence[str]) -> list[BagCamera]:
-    """Name the cameras by their namespaces: /front/image_raw is front, with captions on /front/caption."""
-    namespaces = Counter(topic.removesuffix(_COMPRESSED).rpartition("/")[0] for topic in topics)
+    """Name the cameras by their namespaces: /front/image_raw is front, with captions on /front/caption.
+
+    Where another camera could have that name as well, it is the topic without `/compressed`, else the whole topic.
+    """
+    bases = {topic: topic.removesuffix(_COMPRESSED) for topic in topics}
+    possible = {topic: (base.rpartition("/")[0], base, topic) for topic, base in bases.items()}
+    counts = Counter(name for names in possible.values() for name in {*names})
     cameras = []
-    for topic in topics:
-        base = topic.removesuffix(_COMPRESSED)
-        place = base.rpartition("/")[0]
-        if namespaces[place] > 1:
-            place = base.rstrip("/")  # a topic may be called /
-        caption_topic = f"{place}/caption" if place else _DEFAULT_CAPTION_TOPIC
-        cameras.append(BagCamera(topic, place.strip("/"), caption_topic))
+    for topic, names in possible.items():
+        name = next((name for name in names if counts[name] == 1), topic).rstrip("/")  # a topic may be called /
+        cameras.append(BagCamera(topic, name.strip("/"), f"{name}/caption" if name else _DEFAULT_CAPTION_TOPIC))
     return cameras

@@ -167,10 +167,20 @@ def test_one_topic_may_have_images_of_both_types_and_other_messages(tmp_path, me
     assert len(on(messages, "/cam/image")) == (8 if with_images else 0)
 
 
-def test_cameras_of_one_namespace_are_told_apart_by_their_topics(tmp_path, message_captioner):
-    bag = write_bag(tmp_path / "run", {"/stereo/left": image, "/stereo/right": image}, count=1)
-    report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions())
-    assert report.caption_topics == ("/stereo/left/caption", "/stereo/right/caption")
+@pytest.mark.parametrize(
+    ("topics", "named"),
+    [
+        (("/stereo/left", "/stereo/right"), ("/stereo/left", "/stereo/right")),
+        (("/image", "/a", "/a/b"), ("/image", "/a", "/a/b")),
+        (("/cam/image", "/cam/image/compressed"), ("/cam/image", "/cam/image/compressed")),
+        (("/a/x/compressed", "/a/y/compressed", "/b/image"), ("/a/x", "/a/y", "/b")),
+    ],
+)
+def test_cameras_of_one_namespace_are_told_apart_by_their_topics(tmp_path, message_captioner, topics, named):
+    makes = {topic: compressed if topic.endswith("/compressed") else image for topic in topics}
+    bag = write_bag(tmp_path / "run", makes, count=1)
+    report = caption_bag(bag, tmp_path / "out.mcap", message_captioner, BagOptions(topics=topics))
+    assert report.caption_topics == tuple(f"{name}/caption" for name in named)
 
 
 @pytest.mark.parametrize(
