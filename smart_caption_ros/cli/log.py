@@ -34,8 +34,13 @@ class RecordOptions(FeedOptions):
         "map"
     )
     robot_frame: Annotated[str, Option(help="Frame of tf of the robot; empty takes that of the image.")] = "base_link"
-    max_size: Annotated[float, Option(min=0, help="Delete the oldest captions above so many MB; 0: never.")] = 1000.0
-    max_age: Annotated[float, Option(min=0, help="Delete captions older than so many days; 0: never.")] = 0.0
+    max_size: Annotated[
+        float,
+        Option(min=0, max=1e9, help="Maximum size of the log in MB; the oldest captions are deleted. 0: no limit."),
+    ] = 1000.0
+    max_age: Annotated[
+        float, Option(min=0, max=1e6, help="Maximum age of a caption in days; older ones are deleted. 0: no limit.")
+    ] = 0.0
     picture_size: Annotated[int, Option(min=0, max=4096, help="Longest side of the pictures in pixels; 0: none.")] = 320
 
 
