@@ -135,6 +135,10 @@ class Bundle(VisionBundle):
     calibration: Callable[[Mapping[str, float]], float] | None
     """Calibrated confidence by :func:`smart_caption_ros.captioning.calibration.caption_features`; None in a bundle
     without it."""
+    precision: str
+    """Precision that the graphs compute in: ``float32``, ``float16`` or ``int8``."""
+    parameters: int
+    """Number of parameters of all graphs."""
 
     @property
     def can_be_guided(self) -> bool:
@@ -168,6 +172,8 @@ class Bundle(VisionBundle):
                 read.value("min_detail", (int, float), "a number from 0 to 255", lambda number: 0 <= number <= 255)
             ),
             calibration=_read_calibration(read),
+            precision=read.value("precision.computed", str, "float32, float16 or int8", bool),
+            parameters=read.integer("architecture.parameters"),
         )
         read.check_files(VISION_GRAPH, CAPTIONER_GRAPH, WEIGHTS)
         return bundle
@@ -213,17 +219,17 @@ def _read_vision(read: "_Reader") -> dict[str, Any]:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    if not folder.exists():
-        raise BundleError(f"{folder}: no such bundle; give the folder that `python -m export` wrote")
-    if not folder.is_dir():
-        raise BundleError(f"{folder} is a file; a bundle is the folder that holds {MANIFEST}")
     try:
+        if not folder.exists():
+            raise BundleError(f"{folder}: no such bundle; give the folder that `python -m export` wrote")
+        if not folder.is_dir():
+            raise BundleError(f"{folder} is a file; a bundle is the folder that holds {MANIFEST}")
         manifest = json.loads(replace_lone_surrogates((folder / MANIFEST).read_text(encoding="utf-8-sig")))
     except FileNotFoundError:
         raise BundleError(f"{folder} has no {MANIFEST}, so it is not a bundle") from None
     except OSError as error:
         raise BundleError(f"{folder / MANIFEST} cannot be read: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of json.loads; UnicodeDecodeError is a ValueError
         raise BundleError(f"{folder / MANIFEST} is not JSON ({error}); copy the bundle again") from None
     if not isinstance(manifest, dict):
         raise BundleError(f"{folder / MANIFEST} must hold a JSON object, not a {type(manifest).__name__}")
@@ -348,11 +354,14 @@ class _Reader:
         if not isinstance(facts, dict) or not {"bytes", "sha256"} <= facts.keys():
             raise BundleError(f"{self.folder / MANIFEST} lacks the size or sha256 of {name}; export the bundle again")
         path = self.folder / name
-        if not path.is_file():
-            raise BundleError(f"{path} is missing; copy the whole bundle folder again")
-        size = path.stat().st_size
+        try:
+            if not path.is_file():
+                raise BundleError(f"{path} is missing; copy the whole bundle folder again")
+            size, sha256 = path.stat().st_size, sha256_of(path)
+        except OSError as error:
+            raise BundleError(f"{path} cannot be read: {error.strerror}") from None
         if size != facts["bytes"]:
             raise BundleError(f"{path} has {size} bytes instead of {facts['bytes']}; copy the bundle again")
-        if sha256_of(path) != facts["sha256"]:
+        if sha256 != facts["sha256"]:
             raise BundleError(f"{path} was changed after export (its sha256 differs); copy the bundle again")
         return path

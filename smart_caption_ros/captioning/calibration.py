@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smart_caption_ros.detection.boxes import finite_numbers
+
 FEATURES = ("confidence", "supported", "contradicted", "detail")
 """Names of the features, see :func:`caption_features`."""
 
@@ -53,14 +55,13 @@ class Calibration:
             ValueError: a value is missing or no finite number, or a feature is unknown.
         """
         found = document if isinstance(document, dict) else {}
-        bias: Any = found.get("bias")
         weights: Any = found.get("weights")
-        numbers: list[Any] = [bias, *weights.values()] if isinstance(weights, dict) else [None]
-        if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+        numbers = finite_numbers([found.get("bias"), *weights.values()]) if isinstance(weights, dict) else None
+        if numbers is None:
             raise ValueError(f"must have a number bias and an object of numbers weights, not {document!r}")
         if unknown := sorted(weights.keys() - {*FEATURES}):
             raise ValueError(f"weighs {', '.join(unknown)}; the known features are {', '.join(FEATURES)}")
-        return cls(float(bias), {name: float(weight) for name, weight in weights.items()})
+        return cls(numbers[0], dict(zip(weights, numbers[1:], strict=True)))
 
     def __call__(self, features: Mapping[str, float]) -> float:
         """Return the share of captions with these features that is true, 0 to 1."""

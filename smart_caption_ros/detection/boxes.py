@@ -5,7 +5,6 @@ no torch; training uses them too, since PyPI's torchvision cannot be imported be
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,15 +64,21 @@ def non_maximum_suppression(
     return np.asarray(kept, np.int64).reshape(-1)
 
 
-def four_numbers(value: Any) -> Box | None:
-    """Read a box from JSON; None unless the value is a list of four finite numbers."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 4:
-        return None
-    if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in value):
+def finite_numbers(value: Any) -> list[float] | None:
+    """Read numbers from JSON; None unless the value is a list of finite numbers."""
+    if not isinstance(value, list | tuple) or not all(type(number) in (int, float) for number in value):
         return None
     try:
-        first, second, third, fourth = (float(number) for number in value)
-    except OverflowError:
+        numbers = [float(number) for number in value]
+    except OverflowError:  # a whole number above 1.8e308
         return None
-    box = (first, second, third, fourth)
-    return box if all(math.isfinite(number) for number in box) else None
+    return numbers if all(map(math.isfinite, numbers)) else None
+
+
+def four_numbers(value: Any) -> Box | None:
+    """Read a box from JSON; None unless the value is a list of four finite numbers."""
+    numbers = finite_numbers(value)
+    if numbers is None or len(numbers) != 4:
+        return None
+    left, top, right, bottom = numbers
+    return left, top, right, bottom

@@ -4,13 +4,12 @@ One file per sequence: ``{"classes": [...], "detections": [[{"bbox": [...], "lab
 one list per frame, empty if nothing was detected.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.detection.boxes import Box, four_numbers
+from smart_caption_ros.detection.boxes import Box, finite_numbers, four_numbers
 from smart_caption_ros.detection.class_names import normalise
 from smart_caption_ros.sources.acvr import acvr_class
 from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruth, GroundTruthFrame, plain_number
@@ -120,10 +119,6 @@ def _read(path: Path) -> tuple[list[str], list[list[_Detection]]]:
 def _reduced(record: dict[str, Any]) -> Any:
     if "bbox" not in record and "label_probs" not in record:
         return record
-    probabilities = record.get("label_probs")
-    label, score = None, 0.0
-    if isinstance(probabilities, list) and all(isinstance(probability, (int, float)) for probability in probabilities):
-        score = float(max(probabilities, default=0.0))
-        # Python's JSON accepts NaN and infinity.
-        label = probabilities.index(score) if math.isfinite(sum(probabilities)) and probabilities else None
-    return _Detection(four_numbers(record.get("bbox")), label, score)
+    probabilities = finite_numbers(record.get("label_probs"))
+    score = max(probabilities) if probabilities else 0.0
+    return _Detection(four_numbers(record.get("bbox")), probabilities.index(score) if probabilities else None, score)

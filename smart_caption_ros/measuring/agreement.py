@@ -96,7 +96,7 @@ class _Reference:
         self._expected = [self._best(captioner.decode(tokens, mask)) for tokens, mask in self._inputs]
 
     def compare(self, name: str, load: Callable[[], Captioner], graph: str) -> EngineAgreement:
-        precision = str(self._bundle.manifest.get("precision", {}).get("computed", "float32"))
+        precision = self._bundle.precision
         tolerance = TOLERANCES.get(precision, TOLERANCES["float32"])
         if precision == "float32" and "tensorrt" in name:
             tolerance = TF32_TOLERANCE

@@ -223,14 +223,15 @@ def _check_other_bundles(folder: Path | None = None) -> list[Check]:
 
 def _needs(bundle: "Bundle") -> str:
     """Say what a bundle needs: room on the disk, memory and an engine."""
-    precision = bundle.manifest.get("precision", {}).get("computed", "float32")
     disk = sum(file["bytes"] for file in bundle.manifest["files"].values()) / 1e6
-    parameters = bundle.manifest.get("architecture", {}).get("parameters", 0)
-    memory = max(disk, parameters * _BYTES_PER_PARAMETER.get(precision, 4) / 1e6)
-    engine = "a GPU" if precision == "float16" else "any CPU"
+    memory = max(disk, bundle.parameters * _BYTES_PER_PARAMETER.get(bundle.precision, 4) / 1e6)
+    engine = "a GPU" if bundle.precision == "float16" else "any CPU"
     if bundle.static_graph is not None:
         engine += ", or TensorRT"
-    return f"{bundle.name}, {disk:.0f} MB; needs {memory:.0f} MB of memory for its weights, and {engine} ({precision})"
+    return (
+        f"{bundle.name}, {disk:.0f} MB; needs {memory:.0f} MB of memory for its weights, and {engine} "
+        f"({bundle.precision})"
+    )
 
 
 def _check_ros() -> list[Check]:

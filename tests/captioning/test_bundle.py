@@ -27,9 +27,12 @@ def test_what_is_no_folder_with_a_manifest_is_no_bundle(tmp_path, tiny_bundle):
     assert "no such bundle" in refusal(tmp_path / "absent")
     assert "is a file" in refusal(tiny_bundle / "vision.onnx")
     assert "has no manifest.json" in refusal(tmp_path)
+    assert "File name too long" in refusal(Path("x" * 300))
 
 
-@pytest.mark.parametrize("content", [b"{", b"", b"\x00", b"[1, 2]", b'"bundle"', b"\xff\xfe{\x00"])
+@pytest.mark.parametrize(
+    "content", [b"{", b"", b"\x00", b"[1, 2]", b'"bundle"', b"\xff\xfe{\x00", b"[" * 100_000, b"9" * 5000]
+)
 def test_a_manifest_that_is_no_json_object_is_refused(bundle_copy, content):
     (bundle_copy / "manifest.json").write_bytes(content)
     assert "manifest.json" in refusal(bundle_copy)
@@ -50,7 +53,7 @@ def test_another_format_is_refused_with_what_to_do(bundle_copy, version, remedy)
 REQUIRED = (
     "format_version", "name", "preprocessing.width", "preprocessing.interpolation", "tokens.rows", "tokens.before_grid",
     "decoding.beam_size", "decoding.forbidden", "vocabulary.continuation", "captioner_inputs", "min_detail",
-    "class_names", "files",
+    "class_names", "precision.computed", "architecture.parameters", "files",
 )  # fmt: skip
 
 
@@ -101,6 +104,11 @@ def test_a_manifest_cannot_point_outside_its_folder(bundle_copy, name):
     assert "no plain file name" in refusal(bundle_copy)
 
 
+def test_a_file_name_that_no_file_system_takes_is_refused(bundle_copy):
+    change_manifest(bundle_copy, lambda manifest: manifest["files"].update({"x" * 300: {"bytes": 1, "sha256": ""}}))
+    assert "File name too long" in refusal(bundle_copy)
+
+
 def test_a_malformed_vocabulary_is_refused(bundle_copy):
     (bundle_copy / "vocabulary.txt").write_text("a\nb\n")
     list_file(bundle_copy, "vocabulary.txt")
@@ -141,6 +149,10 @@ def test_a_bundle_may_carry_a_detector(bundle_with_detector, tiny_bundle):
         ),
         (
             lambda manifest: manifest.update(calibrated_confidence={"bias": 1.0, "weights": {"detail": True}}),
+            "calibrated_confidence must have a number bias and an object of numbers weights",
+        ),
+        (
+            lambda manifest: manifest.update(calibrated_confidence={"bias": 10**400, "weights": {}}),
             "calibrated_confidence must have a number bias and an object of numbers weights",
         ),
         (lambda manifest: manifest.update(class_names=[]), "class_names must be the names of the detector's classes"),

@@ -70,9 +70,11 @@ def test_malformed_detections_are_left_out_and_counted(root, tmp_path):
         {**good, "label_probs": [0, 0, 0, 0, 1]},
         {**good, "label_probs": ["0.9"]},
         {**good, "label_probs": [float("nan"), 1, 0, 0]},
+        {**good, "label_probs": [10**400, 0, 0, 0]},
         {"bbox": good["bbox"]},
     ]
-    path = written(tmp_path / "000000.json", [[*bad, good], [], [detection(1, 0.9, (200, 0, 210, 9))]])
+    certain = {**good, "label_probs": [0, 2**60 + 1, 0, 0]}
+    path = written(tmp_path / "000000.json", [[*bad, certain], [], [detection(1, 0.9, (200, 0, 210, 9))]])
     data = DetectedFrames(AcvrSequences(root / "000000", objects=False), path)
     assert [len(frame.objects) for frame in data.frames()] == [1, 0, 0]
     assert data.issues.to_json()[DatasetIssue.MALFORMED_OBJECT.value]["count"] == len(bad)
