@@ -1,8 +1,9 @@
-"""Words of captions for the full-text index: scripts without spaces, beginnings of words, and what was found."""
+"""Words for the full-text index: scripts without spaces, prefixes of words, and the marks of what was found."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 from smart_caption_ros.caption_log.schema import CaptionLogError
 
@@ -10,8 +11,8 @@ MAX_WORDS = 32
 MARKS = ("\x01", "\x02")
 """Characters around what FTS5's `highlight` found; texts of the log have no control characters."""
 
-_BREAK = "\u200b"  # ZERO WIDTH SPACE, which Unicode has for this
-# Thai, Lao, Burmese, Khmer, Japanese, Chinese; and Korean, whose particles stand at the words without a space.
+_BREAK = "\u200b"  # ZERO WIDTH SPACE, Unicode's word boundary in scripts without spaces
+# Thai, Lao, Burmese, Khmer, Japanese, Chinese; and Korean, whose particles follow their words without a space.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
@@ -21,10 +22,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def with_breaks(text: str) -> str:
-    """Return a text with breaks between the letters of scripts that write words without spaces.
+    """Insert breaks between the letters of scripts that write words without spaces.
 
-    FTS5 takes a run of letters for one word. With breaks each letter is one, and a search for a word in such a script
-    is one for its letters side by side.
+    FTS5 takes a run of letters for one word. With breaks, each letter is a word, and a search for a word of such a
+    script is a search for its letters side by side.
     """
     if not _UNSPACED.search(text):
         return text
@@ -44,8 +45,8 @@ class SearchWords:
     """The words that a person looks for.
 
     Attributes:
-        phrases: words side by side, which match in any form; a single word mostly.
-        beginnings: words of which the last one is the beginning of a word.
+        phrases: words that have to stand side by side, in any form; mostly a single word.
+        beginnings: words that have to stand side by side; the last one is the beginning of a word.
     """
 
     def __init__(self, text: str) -> None:
@@ -54,7 +55,7 @@ class SearchWords:
             text: words; `"quoted words"` are side by side, `cup*` begins a word.
 
         Raises:
-            CaptionLogError: there is a text without any word in it, or there are too many words.
+            CaptionLogError: a text that is not empty has no word, or there are too many words.
         """
         self.phrases: list[str] = []
         self.beginnings: list[tuple[str, ...]] = []
@@ -72,31 +73,31 @@ class SearchWords:
             raise CaptionLogError(f"a search has at most {MAX_WORDS} words, not {count}")
 
     def expressions(self, *, side_by_side: bool = False) -> list[str]:
-        """Return expressions of FTS5 that all match, and never are a syntax error.
+        """Return FTS5 expressions, all of which have to match; none of them can be a syntax error.
 
-        Those of beginnings match more: the index has the stems of words, and "plai" for "play". Stems have the first
-        two letters of their words (one before a y), and :func:`begins` has to hold, too.
+        The expressions of beginnings match too much, so that :func:`begins` has to hold as well: the index holds stems,
+        such as "plai" for "play", which have the first two letters of their words, or one before a y.
 
         Args:
-            side_by_side: whether neighbouring words count as phrases, too, which match nothing more.
+            side_by_side: whether each pair of neighbouring words also counts as a phrase, which raises the rank of the
+                rows that have it, and finds no others.
         """
         found = [quoted(phrase) for phrase in self.phrases]
-        if side_by_side and len(found) > 1:
-            pairs = zip(self.phrases, self.phrases[1:], strict=False)
-            found[0] = f"({' OR '.join([found[0], *(quoted(f'{one} {other}') for one, other in pairs)])})"
+        for place, (one, other) in enumerate(pairwise(self.phrases) if side_by_side else ()):
+            found[place] = f"({quoted(one)} OR {quoted(f'{one} {other}')})"
         for *before, last in self.beginnings:
             found.append(f"{quoted(' '.join([*before, last[: 1 if last[1:2] == 'y' else 2]]))} *")
         return [f"{{text search_terms}} : {match}" for match in found]
 
     def mark_beginnings(self, text: str, is_marked: list[bool]) -> None:
-        """Mark the characters of the words of a text that begin as they are to."""
+        """Mark the characters of a text that match a beginning."""
         for words in self.beginnings:
             for start, end in _beginnings_in(text, words):
                 is_marked[start:end] = [True] * (end - start)
 
 
 def begins(text: str, words: str) -> bool:
-    """Return whether a text has these words side by side, of which the last one is the beginning of a word.
+    """Return whether a text has these words side by side, the last one as the beginning of a word.
 
     Args:
         words: an item of :attr:`SearchWords.beginnings`, joined by spaces.
@@ -105,7 +106,7 @@ def begins(text: str, words: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a phrase of FTS5, which ends at a null character."""
+    """Return a text as a phrase of FTS5; a space replaces a null character, at which FTS5 would stop."""
     return '"{}"'.format("".join(c if c.isprintable() else " " for c in with_breaks(text)).replace('"', '""'))
 
 
@@ -113,7 +114,7 @@ def marked_characters(text: str, highlighted: str) -> list[bool]:
     """Return which characters of a text FTS5 found.
 
     Args:
-        highlighted: what `highlight` returned for it, with breaks and :data:`MARKS`; empty if it was not called.
+        highlighted: result of `highlight` for the text, with breaks and :data:`MARKS`; empty if it was not called.
     """
     is_marked = [False] * len(text)
     place, is_found = 0, False
@@ -127,7 +128,7 @@ def marked_characters(text: str, highlighted: str) -> list[bool]:
 
 
 def _beginnings_in(text: str, words: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Yield where these words stand side by side, the last one as the beginning of a word."""
+    """Yield start and end of each place where the words stand side by side, the last one as the beginning of a word."""
     spans = [match.span() for match in _WORD.finditer(text)]
     found = [_folded(text[start:end]) for start, end in spans]
     for first in range(len(found) - len(words) + 1):
@@ -137,7 +138,7 @@ def _beginnings_in(text: str, words: tuple[str, ...]) -> Iterator[tuple[int, int
 
 
 def _folded(text: str) -> str:
-    """Return a text in lower case and without accents, as the index has it."""
+    """Return a text in lower case and without accents, as in the index."""
     if text.isascii():
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))

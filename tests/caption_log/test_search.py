@@ -128,6 +128,8 @@ def test_the_beginning_of_a_word_is_found_whatever_its_stem(tmp_path):
 def test_the_best_have_the_words_side_by_side(reader):
     assert found(reader, "red cup", order="best") == [0, 1]
     assert found(reader, "red cup", order="best", limit=1) == [0]
+    assert found(reader, "two red chair", order="best") == [1]
+    assert found(reader, "blue red chair", order="best") == [], "two of the three words are no match"
     assert found(reader, order="best") == [4, 3, 2, 1, 0]
 
 
