@@ -79,7 +79,7 @@ def _listed(storage: BagStorage) -> str:
 
 
 def _one_per_camera(storage: BagStorage, topics: Sequence[str], left_out: list[str]) -> list[str]:
-    """Leave out depth, and of raw and compressed images of one camera the compressed ones."""
+    """Leave out depth topics, and compressed topics of cameras that have a raw topic as well."""
     raw = {topic.name for topic in storage.topics if topic.message_type == RAW}
     chosen = []
     for topic in topics:
@@ -93,16 +93,16 @@ def _one_per_camera(storage: BagStorage, topics: Sequence[str], left_out: list[s
 
 
 def _is_depth(storage: BagStorage, topic: str) -> bool:
+    """Decide by the name of the topic, else by the encoding of its first message."""
     if topic.endswith(_DEPTH_TRANSPORT):
         return True
-    for stored in image_messages(storage, [topic]):
-        try:
-            message = read_message(stored)
-        except ImageMessageError:  # it says nothing of the others
-            return False
-        encoding = message.encoding if stored.message_type == RAW else message.format.split(";")[0].strip()
-        return encoding in _DEPTH_ENCODINGS
-    return False
+    try:
+        stored = next(image_messages(storage, [topic]))
+        message = read_message(stored)
+    except (StopIteration, ImageMessageError):
+        return False
+    encoding = message.encoding if stored.message_type == RAW else message.format.split(";")[0].strip()
+    return encoding in _DEPTH_ENCODINGS
 
 
 def _cameras(topics: Sequence[str]) -> list[BagCamera]:

@@ -1,4 +1,4 @@
-"""Caption a whole bag into a new one: one .mcap or .db3 file, whole or not at all."""
+"""Caption a bag into a new bag, one .mcap or .db3 file that is written atomically."""
 
 import os
 import sqlite3
@@ -21,7 +21,6 @@ from smart_caption_ros.sources.bag_storage import BagStorage, StoredMessage, imp
 from smart_caption_ros.text import counted
 
 _PLUGINS = {".mcap": "MCAP", ".db3": "SQLITE3"}
-OUTPUT_SUFFIXES = tuple(_PLUGINS)
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,12 @@ class BagReport:
 
     Attributes:
         images: number of images that were selected, unreadable ones included.
-        failed: number of them without a caption because of a problem.
-        first_problem: the problem of the first of those; empty if there is none.
+        failed: number of those images that have no caption because of a problem.
+        first_problem: the first of these problems; empty if there is none.
         recording_s: time of the recording from the first selected image to the last one.
         work_s: time that captioning took, without loading the model.
         damage: one sentence about a bag that was cut off; empty for a whole one.
+        left_out: one sentence for each image topic that was left out.
     """
 
     output: Path
@@ -79,9 +79,9 @@ class BagReport:
 
 
 def check_bag_output(output: Path, *, force: bool) -> None:
-    """Raise SourceError for an output that is no .mcap or .db3 file, or that exists and is not to be replaced."""
-    if output.suffix not in OUTPUT_SUFFIXES:
-        raise SourceError(f"{output} must end in {' or '.join(OUTPUT_SUFFIXES)}")
+    """Raise SourceError for an output that does not end in .mcap or .db3, or that exists, unless ``force`` is set."""
+    if output.suffix not in _PLUGINS:
+        raise SourceError(f"{output} must end in {' or '.join(_PLUGINS)}")
     if output.exists() and not force:
         raise SourceError(f"{output} exists: name another output, or replace it with --force")
 
@@ -96,7 +96,7 @@ def caption_bag(
     """Caption the images of a bag into a new bag, each with the time and the header of its image.
 
     Args:
-        progress: called with the number of images that have been dealt with since the last call.
+        progress: called with the number of images that were processed since the last call.
 
     Raises:
         SourceError, OutputError: the bag cannot be read or holds no such images, or the output may not be written.
@@ -138,9 +138,10 @@ def caption_bag(
 
 
 class _Connections:
-    """The topics of a bag of captions; `images` is the open bag whose images are captioned."""
+    """The topics of a bag of captions."""
 
     def __init__(self, writer: Any, images: BagStorage, cameras: Sequence[BagCamera], *, with_images: bool) -> None:
+        """``images``: the open bag whose images are captioned."""
         self._writer = writer
         self._captions = [self._add(camera.caption_topic, CAPTION) for camera in cameras]
         self._texts = [self._add(f"{camera.caption_topic}/text", STRING) for camera in cameras]
@@ -169,7 +170,7 @@ class _Connections:
 
 @contextmanager
 def _new_bag(path: Path, inputs: Sequence[Path]) -> Iterator[Any]:
-    """Yield the writer of a new bag; at the end its only file becomes ``path``."""
+    """Yield the writer of a new bag, whose only file is moved to ``path`` at the end."""
     rosbag2 = import_rosbags()
     plugin = rosbag2.StoragePlugin[_PLUGINS[path.suffix]]
     try:
@@ -177,7 +178,7 @@ def _new_bag(path: Path, inputs: Sequence[Path]) -> Iterator[Any]:
             replaced_atomically(path, inputs) as unfinished,
             tempfile.TemporaryDirectory(prefix=f"{unfinished.name}.", dir=path.parent) as folder,
         ):
-            # The file contains its own name: with a fixed one, equal captions are equal files.
+            # The file stores its own name: with a fixed name, equal captions give equal files.
             bag = Path(folder, "captions")
             writer = rosbag2.Writer(bag, version=9, storage_plugin=plugin)
             if path.suffix == ".db3":  # rosbags makes the path a part of a URI

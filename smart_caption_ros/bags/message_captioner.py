@@ -20,11 +20,11 @@ from smart_caption_ros.sources.bag_storage import StoredMessage
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What captions images; can be sent to other processes and machines.
+    """Settings of a captioner, which can be sent to other processes and machines.
 
     Attributes:
-        detector: ONNX detector, or none; None for the bundle's own.
-        guide_strength: bias of the words of an object; None for the default.
+        detector: ONNX detector, or "none" for no detector; None takes the bundle's own.
+        guide_strength: bias of the words of an object with score 1, natural logarithm; None takes the default.
     """
 
     bundle: Path | None = None
@@ -58,7 +58,7 @@ def load_coverage(captioner: Captioner) -> NounCoverage:
 
 
 class MessageCaptioner:
-    """Captions image messages, with nouns and coverage as the caption node has them."""
+    """Captions image messages, with nouns and coverage as in the messages of the caption node."""
 
     def __init__(self, captioner: Captioner, trust: Trust = ACCEPT_ALL) -> None:
         self._captioner = captioner
@@ -66,13 +66,14 @@ class MessageCaptioner:
         self.coverage = load_coverage(captioner)
 
     def caption(self, stored: StoredMessage, camera: str) -> tuple[bytes | None, str | None, str]:
-        """Caption one image message; an image that cannot be captioned has a message with a status, as in the node.
+        """Caption one image message.
 
-        Durations are left out of the message, so that the same image has the same message in every run.
+        An image that cannot be captioned gets a message with the status ERROR, as in the node. Durations are 0, so that
+        an image has the same message in every run.
 
         Returns:
-            The serialised Caption, None where the image message cannot be read at all; the text, None where the image
-            has none; and why the image has no caption, one sentence, else empty.
+            The serialised Caption, None if the image message cannot be read; its text, None if it has none; and one
+            sentence that says why the image has no caption, empty if it has one.
         """
         try:
             message = read_message(stored)

@@ -34,7 +34,7 @@ def message_types() -> Any:
 
 
 class _MessageClass:
-    """A class of rosbags with default values as rclpy has them; its constants are attributes."""
+    """Creates messages of one type, with rclpy's default values; the constants of the type are attributes."""
 
     def __init__(self, name: str) -> None:
         self._class: Callable[..., Any] = typestore().types[name]
@@ -52,10 +52,9 @@ def _default(description: tuple[Any, Any]) -> Any:
     from rosbags.interfaces import Nodetype
 
     kind, name = description
+    if kind == Nodetype.NAME:
+        return _MessageClass(name)()
     if kind == Nodetype.BASE:
         base = name[0]
-        return "" if base == "string" else base != "bool" and (0.0 if base.startswith("float") else 0)
-    if kind == Nodetype.NAME:
-        fields = typestore().fielddefs[name][1]
-        return typestore().types[name](**{field: _default(kind) for field, kind in fields})
+        return {"string": "", "bool": False}.get(base, 0.0 if base.startswith("float") else 0)
     return []  # lists of messages and strings: the package's messages have no arrays of numbers

@@ -1,4 +1,4 @@
-"""A memory of what was seen: captions in one SQLite file, written when their meaning changes, and found again.
+"""The caption log: captions in one SQLite file, written when their meaning changes, to be searched later.
 
 :class:`CaptionLog` writes, :class:`LogReader` searches; `recording.py` writes the captions of a feed.
 """

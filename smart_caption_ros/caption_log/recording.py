@@ -1,4 +1,4 @@
-"""Write the captions of a feed into a log, when their meaning changes."""
+"""Write the captions of a feed into a log when their meaning changes."""
 
 import math
 import socket
@@ -19,7 +19,7 @@ from smart_caption_ros.viewing import encode_picture
 
 PICTURE_SIDE_PX = 320
 QUIET_S = 10.0
-"""Time after which a meaning is written again though another one was written meanwhile."""
+"""Minimum time before the same meaning is written again, seconds."""
 _LOGGED = (CaptionStatus.OK, CaptionStatus.LOW_CONFIDENCE)
 _WAIT_S = 0.5
 _JPEG_QUALITY = 75
@@ -28,14 +28,14 @@ _JPEG_QUALITY = 75
 class Recorder:
     """Writes captions whose meaning differs from that of the last one of their camera; see :class:`TextFilter`.
 
-    A caption that cannot be written is lost, and the next one is tried. Its numbers may be read from any thread.
+    A caption that cannot be written is lost; later captions are still tried. The numbers may be read from any thread.
 
     Attributes:
-        unchanged: number of captions left out because they say the same as the last one written, or as one that was
-            written less than :data:`QUIET_S` before; photographs are compared with the last one written alone.
+        unchanged: number of captions that were not written because they say the same as the last one written, or as one
+            written less than :data:`QUIET_S` before. Photographs are compared with the last one written alone.
         without_caption: number of images without a caption: nothing was found in them, or an error occurred.
-        problem: why the last one could not be written, or the log not be tidied; empty where it was.
-        note: that the file of the log was deleted or moved while it was written; empty where it was not.
+        problem: why the last caption could not be written or old rows not be deleted; empty if that succeeded.
+        note: sentence that says that the log's file was deleted or moved while it was written; empty if it was not.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Recorder:
             return False
         lemmas = [noun.lemma for noun in record.grounding.nouns] if record.grounding is not None else []
         texts = self._filters.pop(record.camera, None) or TextFilter(QUIET_S)
-        self._filters[record.camera] = texts  # the last one, for the order of the last captions
+        self._filters[record.camera] = texts  # moved to the end: the first camera has been silent longest
         if len(self._filters) > MAX_CAMERAS:
             del self._filters[next(iter(self._filters))]
         is_photograph = bool(record.name) and record.stamp_ns is None  # of no camera that would see the same again
@@ -93,7 +93,7 @@ class Recorder:
     def tidy(self) -> None:
         """Delete rows that have become too old; to be called when no caption comes.
 
-        That this succeeds does not end a problem that has cost a caption: only a caption that is written does.
+        Success does not end a problem for which a caption was lost; that takes a caption that is written.
         """
         try:
             self._log.prune()
@@ -110,7 +110,7 @@ class Recorder:
         self.problem = str(error)
 
     def _end_problem(self) -> None:
-        with suppress(CaptionLogError):  # what was done is done
+        with suppress(CaptionLogError):  # the write itself has succeeded
             self.captions, self.used_bytes = self._log.captions, self._log.used_bytes
         if self.problem:
             lost = counted(self.failed - self._failed_before, "caption")
@@ -122,7 +122,7 @@ class Recorder:
             self._on_problem(self.note)
 
     def _picture_of(self, image: LazyImage | None) -> bytes | None:
-        """Return a small JPEG; None where there is no image, or a broken one, which must not cost the caption."""
+        """Return a small JPEG; None without an image, or with a broken one, whose caption is written nevertheless."""
         if image is None or not self._picture_side_px:
             return None
         try:
@@ -138,9 +138,9 @@ def record(
     should_stop: Callable[[], bool],
     on_event: Callable[[FeedEvent], None] = lambda event: None,
 ) -> None:
-    """Write the captions of a feed, which was started, until it ends or `should_stop` returns True.
+    """Write the captions of a feed that was started, until it ends or `should_stop` returns True.
 
-    Raises FeedError where the feed can never give a caption.
+    Raises FeedError if the feed cannot give captions.
     """
     while not (should_stop() or feed.ended):
         item = feed.next(_WAIT_S)

@@ -1,4 +1,4 @@
-"""Write what was found as a CSV file and pictures."""
+"""Write rows of the log as a CSV file and pictures."""
 
 import base64
 import csv
@@ -21,7 +21,7 @@ def place_of(pose: Mapping[str, Any]) -> str:
 
 
 def write_picture_of(row: LogRow, folder: Path) -> Path | None:
-    """Write the picture of a row as `<id>.jpg` into a folder, and return its path; None where there is none."""
+    """Write the picture of a row as `<id>.jpg` into a folder and return its path; None if the row has none."""
     if row.picture is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
@@ -31,10 +31,10 @@ def write_picture_of(row: LogRow, folder: Path) -> Path | None:
 
 
 def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None) -> int:
-    """Write rows as a CSV file, whole or not at all: id, time, and the keys of the record; lists are JSON.
+    """Write rows as a CSV file, atomically. Columns: id, time, the keys of the record (lists as JSON), picture.
 
     Args:
-        pictures: folder for the pictures, as `<id>.jpg`; None writes them into the file in base64.
+        pictures: folder for the pictures, `<id>.jpg`; None writes them into the CSV file in base64.
 
     Returns:
         The number of rows.

@@ -1,4 +1,4 @@
-"""One row of the caption log: the JSON of a caption record. Light: searching a log needs neither NumPy nor OpenCV."""
+"""One row of the caption log: the JSON of a caption record. Imports neither NumPy nor OpenCV: a search starts fast."""
 
 import unicodedata
 from collections import Counter
@@ -21,9 +21,10 @@ class LogRow:
     """A caption as the log keeps it.
 
     Attributes:
-        id: number of the row: the time in milliseconds since 1970, moved to the next free number.
+        id: time of the image in milliseconds since 1970, or the next free number.
         time_ns: when the image was taken, see :attr:`smart_caption_ros.record.CaptionRecord.time_ns`.
-        picture: a small JPEG of the image; None without one, or where it was not read.
+        values: JSON of the caption record.
+        picture: a small JPEG of the image; None if the row has none, or if it was not read.
     """
 
     id: int
@@ -56,11 +57,11 @@ class LogRow:
 
     @property
     def search_terms(self) -> tuple[str, ...]:
-        """What a search finds beside the words of the text: lemmas ("person" for "people") and classes."""
+        """Words that a search finds beside those of the text: lemmas ("person" for "people") and classes."""
         return tuple(dict.fromkeys([*(noun["lemma"] for noun in self.values["nouns"]), *self.classes]))
 
     def record(self) -> "CaptionRecord":
-        """Convert to a record with its picture, like a live one; raises ValueError where the row is damaged."""
+        """Convert to a record with its picture; raises ValueError if the row is damaged."""
         from smart_caption_ros.imaging import decode_image_bytes
         from smart_caption_ros.record import CaptionRecord, LazyImage
 
@@ -70,9 +71,10 @@ class LogRow:
 
 
 def bounded(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a record as the log can keep it: a message from outside must not fill it.
+    """Return the JSON of a record within limits, so that a message from outside cannot fill the log.
 
-    Texts are on one line and have a maximum length, and so have lists; a pose with a number that is not finite is null.
+    Texts are cut to one line of a maximum length, and lists to a maximum length. A pose with a number that is not
+    finite becomes null.
     """
     kept: dict[str, Any] = {name: _bounded(value) for name, value in values.items()}
     kept["text"] = one_line(values["text"], MAX_TEXT)

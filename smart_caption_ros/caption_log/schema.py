@@ -1,4 +1,4 @@
-"""The file of the caption log: an SQLite database, its tables, its version, and how it is opened."""
+"""The file of the caption log, an SQLite database: its tables, its version, and how it is opened."""
 
 import sqlite3
 import time
@@ -20,7 +20,7 @@ _TABLES = """
     -- time, and a search since a time is a range of ids.
     CREATE TABLE caption (
         id INTEGER PRIMARY KEY,
-        sequence INTEGER NOT NULL UNIQUE,  -- order in which the rows were written, and are deleted
+        sequence INTEGER NOT NULL UNIQUE,  -- order in which rows were written and will be deleted
         written_ms INTEGER NOT NULL,       -- when that was, milliseconds since 1970
         time_ns INTEGER NOT NULL,          -- of the image
         robot TEXT NOT NULL,
@@ -31,9 +31,9 @@ _TABLES = """
         x REAL, y REAL, z REAL,
         record TEXT NOT NULL               -- JSON of the caption record
     );
-    -- Apart from the captions, so that reading captions reads no pictures.
+    -- A table of its own, so that reading captions reads no pictures.
     CREATE TABLE picture (id INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
-    -- Numbers of rows, which SQLite could count only by reading them all.
+    -- Numbers of rows, because SQLite would have to read all rows to count them.
     CREATE TABLE origin (
         robot TEXT NOT NULL,
         camera TEXT NOT NULL,
@@ -82,11 +82,11 @@ def default_log_path() -> Path:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a log that other processes may write, too, or create it with its folder.
+    """Open a log that other processes may write as well, or create it with its folder.
 
-    Raises CaptionLogError where the file is something else, of another version, or cannot be written.
+    Raises CaptionLogError if the file is not a log, has another version, or cannot be written.
     """
-    # Absolute, because SQLite reads "file:name" and ":memory:" in a way of its own.
+    # Absolute, because SQLite gives "file:name" and ":memory:" a meaning of their own.
     path = path.expanduser().absolute()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
                     f"{path}: the file system has no shared memory for SQLite's write-ahead log (a network folder?): "
                     "put the log on a local disk"
                 )
-            # After the end of a process nothing is lost; after a loss of power, the last captions may be.
+            # A killed process loses nothing; a loss of power may cost the last captions.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
             if version == 0:
@@ -114,9 +114,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a log that another process may be writing; it is not changed.
+    """Open a log, which another process may be writing, without changing it.
 
-    Raises CaptionLogError where there is no such file, or it is something else or of another version.
+    Raises CaptionLogError if there is no such file, or if it is not a log or has another version.
     """
     path = path.expanduser()
     if not path.exists():
@@ -131,7 +131,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
             try:
                 version = _checked_version(connection, path)
             except sqlite3.OperationalError:
-                # SQLite cannot create its shared memory beside a file on a medium that cannot be written.
+                # On a read-only medium SQLite cannot create its shared memory beside the file.
                 if path.with_name(f"{path.name}-wal").exists():
                     raise
                 connection.close()
@@ -146,14 +146,14 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _check_is_file(path: Path) -> None:
-    """Refuse a folder, a device or a pipe, which SQLite would open or wait for."""
+    """Raise CaptionLogError for a folder, a device or a pipe, which SQLite would open or wait for."""
     if path.exists() and not path.is_file():
         raise CaptionLogError(f"{path} is not a caption log: it is not a file")
 
 
 def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the version of a log, 0 for an empty file."""
-    # One statement sees one state of the file, whatever another process writes meanwhile.
+    # A single statement, because another process may write between two.
     application, version, tables = connection.execute(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
         "FROM pragma_application_id, pragma_user_version"
@@ -169,7 +169,7 @@ def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _set_wal(connection: sqlite3.Connection) -> str:
-    """Switch to the write-ahead log, and return the mode; SQLite does not wait here for another process that does."""
+    """Switch to the write-ahead log and return the mode; retry, because SQLite's timeout does not apply to this."""
     for attempt in range(_ATTEMPTS):
         try:
             return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
@@ -181,7 +181,7 @@ def _set_wal(connection: sqlite3.Connection) -> str:
 
 
 def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Make an empty file a log in one transaction, so that it is one or the other."""
+    """Create the tables in an empty file, in one transaction, so that no file is half a log."""
     options = {option for (option,) in connection.execute("PRAGMA compile_options")}
     if missing := {"ENABLE_FTS5", "ENABLE_RTREE"} - options:
         raise CaptionLogError(
@@ -190,7 +190,7 @@ def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
         )
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _checked_version(connection, path) == 0:  # else another process has done it meanwhile
+        if _checked_version(connection, path) == 0:  # else another process has created them meanwhile
             for statement in _statements(_TABLES):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -32,7 +32,7 @@ _COLUMNS = "caption.id, caption.time_ns, caption.record"
 class Near:
     """A place: x, y and z in metres (without z any height), the radius around it, and the coordinate frame.
 
-    The frame may be empty where all poses of the log have the same one.
+    The frame may be empty if all poses of the log have the same one.
     """
 
     x: float
@@ -60,15 +60,17 @@ class Near:
 
 @dataclass(frozen=True)
 class Query:
-    """What to look for; all conditions hold together.
+    """The conditions of a search, all of which have to hold, and the order of its results.
 
     Attributes:
         words: words that all have to occur, in any form; `"quoted words"` occur side by side, `cup*` begins a word.
             Empty for any caption.
-        since_ns: earliest time, nanoseconds since 1970; None for no bound.
-        min_calibrated_confidence: lowest calibrated confidence, 0 to 1; above 0 no caption that has none is found.
-        order: "newest", or "best": of the newest :data:`BEST_OF` that match, by SQLite's bm25(), to which words side by
-            side contribute as a phrase.
+        since_ns: earliest time, nanoseconds since 1970; None for no limit.
+        until_ns: latest time, as `since_ns`.
+        min_calibrated_confidence: lowest calibrated confidence, 0 to 1; above 0, captions without one are not found.
+        order: "newest", or "best": the newest :data:`BEST_OF` that match, sorted by SQLite's bm25(), in which words
+            that stand side by side also count as a phrase.
+        limit: maximum number of captions.
     """
 
     words: str = ""
@@ -95,9 +97,9 @@ class Query:
     def parse(
         cls, *, since: str = "", until: str = "", near: str = "", radius_m: float = 2.0, frame: str = "", **fields: Any
     ) -> "Query":
-        """Read times as :func:`parse_time` and a place as :meth:`Near.parse`, none where they are empty.
+        """Parse times by :func:`parse_time` and a place by :meth:`Near.parse`; empty texts set no condition.
 
-        ``fields`` are those that need no reading. Raises CaptionLogError for what makes no sense.
+        ``fields``: the other fields. Raises CaptionLogError for a value that is malformed or out of range.
         """
         return cls(
             since_ns=parse_time(since) if since else None,
@@ -112,9 +114,9 @@ class Highlights:
     """Why a row was found.
 
     Attributes:
-        text: the caption in pieces, each with whether it is a word that was looked for.
-        nouns: lemmas that were looked for, and whose words in the text are others ("person" for "people").
-        classes: classes of detected objects that were looked for.
+        text: pieces of the caption, each with whether the search found it.
+        nouns: lemmas that the search found and that differ from their words in the text ("person" for "people").
+        classes: classes of detected objects that the search found.
     """
 
     text: tuple[tuple[str, bool], ...]
@@ -123,7 +125,7 @@ class Highlights:
 
     @property
     def reason(self) -> str:
-        """What was found beside words of the text, for a person: "the object cup"; else empty."""
+        """What was found beside words of the text, for a person: "the object cup"; empty if nothing was."""
         return ", ".join(
             [*(f"the object {name}" for name in self.classes), *(f"the noun {lemma}" for lemma in self.nouns)]
         )
@@ -131,7 +133,7 @@ class Highlights:
 
 @dataclass(frozen=True)
 class Origin:
-    """How many rows of the log a camera gave; the frame of their poses is empty for those without a pose."""
+    """Number of rows of one camera whose poses are in one frame; the frame is empty for rows without a pose."""
 
     robot: str
     camera: str
@@ -153,7 +155,7 @@ class Overview:
 
 
 class LogReader:
-    """A log that is open for reading, also while it is written; a context manager for use from one thread at a time."""
+    """A log that is open for reading, also while it is written: a context manager, for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         """Open the file; raises what :func:`smart_caption_ros.caption_log.schema.open_to_read` raises."""
@@ -171,7 +173,7 @@ class LogReader:
         self._connection.close()
 
     def overview(self, query: Query | None = None) -> Overview:
-        """Count the captions that match, whatever the limit of the query; all of them without a query."""
+        """Count the captions that match, ignoring the limit of the query; without a query, all captions."""
         if query is None or query == Query(limit=query.limit, order=query.order):
             origins = self._rows("SELECT robot, camera, pose_frame, captions FROM origin ORDER BY robot, camera")
             first, last = self._rows("SELECT (SELECT min(id) FROM caption), (SELECT max(id) FROM caption)")[0]
@@ -189,32 +191,32 @@ class LogReader:
         """Return the captions that match, in the order of the query.
 
         Raises:
-            CaptionLogError: the query contradicts itself or the log, the log is damaged, or the time is over.
+            CaptionLogError: the query does not fit the log, the log is damaged, or the search took too long.
         """
         statement, values = self._statement(query)
         return [self._row(*values, with_picture=with_pictures) for values in self._rows(statement, values, timeout_s)]
 
     def row(self, number: int) -> LogRow | None:
-        """Return a row with its picture; None if there is none of this id."""
+        """Return the row of an id, with its picture; None if there is no such row."""
         if abs(number) > _HIGHEST_ID:
             return None
         rows = self._rows(f"SELECT {_COLUMNS} FROM caption WHERE id = ?", (number,))
         return self._row(*rows[0], with_picture=True) if rows else None
 
     def with_pictures(self, rows: Sequence[LogRow]) -> frozenset[int]:
-        """Return the ids of those rows that have a picture, without reading it."""
+        """Return the ids of the rows that have a picture, without reading the pictures."""
         ids = [row.id for row in rows]
         found = self._rows(f"SELECT id FROM picture WHERE id IN ({_places(ids)})", ids)
         return frozenset(number for (number,) in found)
 
     def highlights(self, query: Query, rows: Sequence[LogRow]) -> list[Highlights]:
-        """Return why each of the rows that a query has found matches."""
+        """Return for each row that a query found why it matches."""
         words = SearchWords(query.words)
         marked: dict[int, tuple[str, str]] = {}
         expression = " AND ".join(words.expressions()[: len(words.phrases)])
         for start in range(0, len(rows) if expression else 0, _ROWS_AT_ONCE):
             ids = [row.id for row in rows[start : start + _ROWS_AT_ONCE]]
-            # One pass over what the search has read, too; reading the index for each row takes ten times as long.
+            # One pass over the matches of the index; a query for each row takes ten times as long.
             statement = (
                 "SELECT rowid, highlight(caption_search, 0, ?, ?), highlight(caption_search, 1, ?, ?) "
                 "FROM caption_search WHERE caption_search MATCH ? AND rowid BETWEEN ? AND ? "
@@ -236,10 +238,7 @@ class LogReader:
             raise self._unreadable(error) from error
 
     def _statement(self, query: Query) -> tuple[str, list[object]]:
-        """Translate a query to SQL and the values of its parameters.
-
-        The rows are read from the newest one backwards, and reading stops at the limit.
-        """
+        """Translate a query to SQL and the values of its parameters; SQLite reads from the newest row to the limit."""
         is_best = query.order == BEST
         expressions = SearchWords(query.words).expressions(side_by_side=is_best)
         source, values = self._source(query, expressions)
@@ -252,18 +251,18 @@ class LogReader:
         return ranked, [*values, BEST_OF, query.limit]
 
     def _source(self, query: Query, expressions: Sequence[str]) -> tuple[str, list[object]]:
-        """Return the tables and the conditions of a query, and their values.
+        """Return the tables and conditions of a query, and the values of its parameters.
 
-        The rows are read from the index if there are words, a camera or a robot.
+        The rows come from the full-text index if the query has words, a camera or a robot.
         """
         matches = list(expressions)
         conditions: list[str] = []
         values: list[object] = []
         for column, given in (("camera", query.camera), ("robot", query.robot)):
-            if name := one_line(given):  # as the log has it
+            if name := one_line(given):  # as the log stores it
                 conditions.append(f"caption.{column} = ?")
                 values.append(name)
-                if any(map(str.isalnum, name)):  # the index has no words of other names
+                if any(map(str.isalnum, name)):  # other names have no words in the index
                     matches.append(f"{column} : {quoted(name)}")
         if query.near is not None:
             self._add_place(query.near, conditions, values)
@@ -273,7 +272,7 @@ class LogReader:
         source, key = "caption", "caption.id"
         if matches:
             key = "caption_search.rowid"
-            # A cross join keeps SQLite from turning the order of the tables around.
+            # A cross join fixes the order in which SQLite reads the tables.
             source = f"caption_search CROSS JOIN caption ON caption.id = {key}"
             conditions.append("caption_search MATCH ?")
             values.append(" AND ".join(matches))
@@ -347,7 +346,7 @@ def _places(values: Sequence[object]) -> str:
 
 
 def _highlights(row: LogRow, words: SearchWords, marked_text: str, marked_terms: str) -> Highlights:
-    """Translate what `highlight` returned for the text and for the search terms of a row."""
+    """Convert the results of FTS5's `highlight` for the text and the search terms of a row."""
     text, joined = row.text, " ".join(row.search_terms)
     in_text, in_terms = marked_characters(text, marked_text), marked_characters(joined, marked_terms)
     words.mark_beginnings(text, in_text)

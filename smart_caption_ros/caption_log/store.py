@@ -1,4 +1,4 @@
-"""Write captions into a log, and keep it within its bounds."""
+"""Write captions into a log and delete old ones to keep it within its bounds."""
 
 import sqlite3
 import time
@@ -32,11 +32,11 @@ _MAX_NS = 2**63 - 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much a log keeps; the rows that were written first are deleted, whatever the stamps of their images.
+    """Limits of a log; the rows that were written first are deleted first, whatever the stamps of their images.
 
     Attributes:
-        max_bytes: of tables, index and pictures; 0 for no bound, else at least :data:`MIN_BYTES`.
-        max_age_s: time since a row was written, by the clock of this computer; 0 for no bound.
+        max_bytes: size of tables, index and pictures; 0 for no limit, else at least :data:`MIN_BYTES`.
+        max_age_s: time since a row was written, by the clock of this computer; 0 for no limit.
     """
 
     max_bytes: int = 0
@@ -48,10 +48,10 @@ class Bounds:
 
 
 class CaptionLog:
-    """A log that is open for writing; a context manager. Use it from one thread at a time.
+    """A log that is open for writing: a context manager, for one thread at a time.
 
-    Each row is one transaction: it is there with its picture and in the search index, or not at all. Where the file was
-    deleted or moved meanwhile, the next transaction begins a new one at its path.
+    A row, its picture and its entry in the search index are written in one transaction. If the file was deleted or
+    moved, the next transaction begins a new one at its path.
 
     Attributes:
         new_files: number of times that a new file was begun.
@@ -80,12 +80,12 @@ class CaptionLog:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the file that are in use; those of deleted rows are used again."""
+        """Bytes of the file that are in use; the space of deleted rows is reused."""
         pages = self._one("PRAGMA page_count") - self._one("PRAGMA freelist_count")
         return pages * self._one("PRAGMA page_size")
 
     def append(self, record: "CaptionRecord", picture: bytes | None = None) -> int:
-        """Write a caption, whole or not at all, and delete old ones where a bound is passed.
+        """Write a caption atomically, and delete old ones if a bound is exceeded.
 
         Args:
             record: the caption; its image is not written.
@@ -99,21 +99,21 @@ class CaptionLog:
         with self._transaction():
             number = self._insert(_row_of(record, picture))
         if self.bounds != Bounds():
-            with suppress(CaptionLogError):  # the row is written; the next call tries again, and so does `prune`
+            with suppress(CaptionLogError):  # the row is written; the next call deletes
                 self.prune()
         return number
 
     def add(self, records: "Iterable[CaptionRecord]") -> None:
-        """Write captions without pictures, all or none, in one transaction; no bound is applied."""
+        """Write captions without pictures in one transaction; no bound is applied."""
         with self._transaction():
             for record in records:
                 self._insert(_row_of(record))
 
     def prune(self) -> bool:
-        """Delete some of the oldest rows where a bound is passed; the newest row stays.
+        """Delete some of the oldest rows if a bound is exceeded; the newest row stays.
 
         Returns:
-            Whether all bounds are kept now; if not, the next call goes on.
+            Whether the log is within its bounds; if not, the next call deletes more.
         """
         for _ in range(_BATCHES_AN_APPEND):
             with self._transaction():
@@ -124,7 +124,7 @@ class CaptionLog:
         return False
 
     def _outside_bounds(self) -> list[tuple[int]]:
-        """Return the ids of the rows that were written first, a batch at most, if they have to go."""
+        """Return the ids of the oldest rows that exceed a bound, one batch at most."""
         condition, parameters = "", []
         if not (self.bounds.max_bytes and self.used_bytes > self.bounds.max_bytes):
             if not self.bounds.max_age_s:
@@ -135,7 +135,7 @@ class CaptionLog:
         return self._connection.execute(query, [_DELETED_AT_ONCE, *parameters]).fetchall()
 
     def _insert(self, row: LogRow) -> int:
-        """Write a row with the smallest free id from its own on; captions of one millisecond are few."""
+        """Write a row under the next free id; few captions have the same millisecond."""
         number, pose = row.id, row.pose
         while self._connection.execute("SELECT 1 FROM caption WHERE id = ?", (number,)).fetchone():
             number += 1
@@ -160,9 +160,9 @@ class CaptionLog:
         self._file = inode_of(self.path)
 
     def _follow_path(self) -> None:
-        """Begin a new file where the open one is not at its path any more: nobody would find what is written."""
+        """Begin a new file if the open one was moved or deleted, because readers open the path."""
         if inode_of(self.path) != self._file:
-            with suppress(sqlite3.Error):  # what SQLite keeps beside the file belongs to a file that was moved
+            with suppress(sqlite3.Error):  # completes the moved file, which has lost its write-ahead log
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
             self._open()

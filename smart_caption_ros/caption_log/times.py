@@ -1,4 +1,4 @@
-"""Times as a person writes them: ISO 8601, or how long ago."""
+"""Read and write times for people: ISO 8601, or how long ago."""
 
 import re
 from datetime import datetime, timedelta, timezone
@@ -20,12 +20,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def parse_time(text: str, now: datetime | None = None) -> int:
-    """Translate a time to nanoseconds since 1970.
+    """Parse a time and return nanoseconds since 1970.
 
     Args:
         text: "2026-11-22", "2026-11-22 14:30", with a zone ("Z", "+01:00") or else in the local one; "now", "today",
             "yesterday" (their beginning); or "90s", "30 min ago", "2h", "3 days ago", "1w".
-        now: the present time, in the zone of times without one, or naive for local time; None takes the clock's.
+        now: present time, whose zone is that of texts without one; naive for local time. None reads the clock.
 
     Raises:
         CaptionLogError: the text is something else.
