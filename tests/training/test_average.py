@@ -8,6 +8,7 @@ from smart_caption_ros.captioning.vocabulary import Vocabulary
 from tests.tiny_model import tiny_trained
 from tests.training.commands import run_here
 from training.average import main
+from training.data.datasets import TRAINED_ON
 from training.engine.trained_captioner import TrainedCaptioner
 
 
@@ -42,6 +43,17 @@ def test_the_average_has_the_mean_of_the_weights_and_the_data_of_all_runs(tmp_pa
     ]
     assert "dev" not in average_model.record
     assert {"0", "1", "2"} <= {entry["name"] for entry in average_model.record["backbone_trained_on"]}
+
+
+def test_the_average_of_captioners_of_stored_features_names_the_captions_of_all_runs(tmp_path):
+    for name in ("a", "b"):
+        trained = replace(tiny_trained(), backbone=None)
+        trained.record = {"name": name, "experiment": {}, TRAINED_ON: [{"name": name, "terms": "ours"}]}
+        trained.save(tmp_path / name)
+    done = run_here(main, tmp_path / "a", tmp_path / "b", "-o", tmp_path / "average.safetensors")
+    assert done.returncode == 0, done.stderr
+    average = TrainedCaptioner.load(tmp_path / "average.safetensors")
+    assert [entry["name"] for entry in average.caption_provenance] == ["a", "b"]
 
 
 def test_models_that_cannot_be_averaged_are_refused_with_the_reason(tmp_path):

@@ -123,13 +123,9 @@ def _record_of_average(models: Sequence[TrainedCaptioner]) -> dict[str, Any]:
     record["averaged"] = [
         {"name": own["name"], "seed": own["experiment"].get("seed"), "dev": own.get("dev")} for own in records
     ]
+    record[TRAINED_ON] = merge_provenance(*(model.caption_provenance for model in models))
     if "backbone_trained_on" in record:
-        others = [
-            entries
-            for model in models[1:]
-            for entries in (model.caption_provenance, model.record["backbone_trained_on"])
-        ]
-        record["backbone_trained_on"] = merge_provenance(record["backbone_trained_on"], *others)
+        record["backbone_trained_on"] = merge_provenance(*(own["backbone_trained_on"] for own in records))
     return record
 
 
