@@ -69,7 +69,8 @@ def image_key(value: object) -> str:
 
 def _photograph(image: dict[str, Any]) -> str:
     """Return the file of an image of Karpathy's file, below the folder of COCO's photographs."""
-    return "/".join(filter(None, (image.get("filepath"), image.get("filename"))))
+    parts = (image.get("filepath"), image.get("filename"))
+    return "/".join(part for part in parts if part and isinstance(part, str))
 
 
 def read_image_files(path: Path) -> dict[str, str]:
@@ -225,8 +226,8 @@ class Karpathy:
                 raise DataError(f"{where}: it is in the file twice")
             if image.get("split") not in KARPATHY_SPLITS:
                 raise DataError(f"{where}: split {image.get('split')!r} is none of {', '.join(KARPATHY_SPLITS)}")
-            if not isinstance(image.get("filename"), str):
-                raise DataError(f"{where}: no filename")
+            if not isinstance(image.get("filename"), str) or not isinstance(image.get("filepath", ""), str):
+                raise DataError(f"{where}: no filename, or filepath is no text")
             captions[name] = _sentences(where, image.get("sentences"))
             files[name] = _photograph(image)
             splits[image["split"]].append(name)

@@ -210,7 +210,8 @@ def _rows_of_table(path: Path) -> Iterator[Row]:
             wanted = " and ".join(f"one of {', '.join(keys)}" for keys in (PICTURE_KEYS, CAPTION_KEYS))
             raise DataError(f"{where}: expected the columns or keys {wanted}; it has {', '.join(map(str, entry))}")
         texts = [_text(text) for text in captions] if isinstance(captions, list) else [_text(captions)]
-        yield Row(where, picture, texts, str(entry.get("split") or ""), str(_first(entry, GROUP_KEYS) or ""))
+        split, group = (str(_first(entry, keys) or "") for keys in (("split",), GROUP_KEYS))
+        yield Row(where, picture, texts, split, group)
 
 
 def _rows_of_csv(path: Path) -> list[tuple[str, dict[str, Any]]]:

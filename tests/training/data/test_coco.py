@@ -94,6 +94,7 @@ def test_objects_are_the_classes_of_each_image_of_several_files(tmp_path):
         (karpathy_of, [image(1, "test", sentences=[{"raw": "A dog"}, {"raw": " "}])], "image 1, sentence 1: .* empty"),
         (karpathy_of, [image(1, "test", cocoid=None)], "entry 0: no cocoid"),
         (karpathy_of, [image(1, "test", filename=None)], "image 1: no filename"),
+        (karpathy_of, [image(1, "test", filepath=3)], "image 1: no filename, or filepath is no text"),
     ],
 )
 def test_wrong_files_are_refused_with_file_place_and_reason(tmp_path, read, content, complaint):

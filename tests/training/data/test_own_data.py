@@ -102,12 +102,13 @@ def test_the_dev_split_is_drawn_by_the_seed_and_stays_when_a_picture_is_added(pi
     assert len(set(again.split("dev")) & set(first.split("dev"))) >= 2
 
 
-def test_the_file_says_the_split_by_a_column_or_by_a_file_for_each(pictures):
-    table = [{"image": name, "caption": "a picture", "split": "val" if name < "3" else "train"} for name in CAPTIONS]
+@pytest.mark.parametrize("column", ["split", "Split"])
+def test_the_file_says_the_split_by_a_column_or_by_a_file_for_each(pictures, column):
+    table = [{"image": name, "caption": "a picture", column: "val" if name < "3" else "train"} for name in CAPTIONS]
     (pictures / "all.json").write_text(json.dumps(table))
     assert opened(pictures.parent, table="own/all.json").split("dev") == ["0.png", "1.png", "2.png"]
     for split, part in (("train", table[:6]), ("dev", table[6:])):
-        part = [{key: value for key, value in row.items() if key != "split"} for row in part]
+        part = [{key: value for key, value in row.items() if key != column} for row in part]
         (pictures / f"{split}.json").write_text(json.dumps(part))
     tables = {"train": "own/train.json", "dev": "own/dev.json"}
     assert opened(pictures.parent, table=tables).split("dev") == [*CAPTIONS][6:]
