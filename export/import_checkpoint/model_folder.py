@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from export.import_checkpoint.published import ImportCheckpointError, read_state_dict
-from training.data.json_files import read_json
+from training.data.json_files import read_json_object
 
 CONFIG, GENERATION, PREPROCESSOR = "config.json", "generation_config.json", "preprocessor_config.json"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -38,8 +38,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read config.json.
 
     Raises:
-        ImportCheckpointError: it is missing, or no object.
-        DataError: it is not JSON.
+        ImportCheckpointError: it is missing.
+        DataError: it is not JSON, or not an object.
     """
     if not (folder / CONFIG).is_file():
         raise ImportCheckpointError(f"{folder} has no {CONFIG}; give the folder that transformers saved the model to")
@@ -47,13 +47,12 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_settings(folder: Path, name: str) -> dict[str, Any]:
-    """Read a JSON file of a model's folder; empty where it is missing."""
-    if not (folder / name).is_file():
-        return {}
-    found = read_json(folder / name)
-    if not isinstance(found, dict):
-        raise ImportCheckpointError(f"{folder / name} is no JSON object; copy it again")
-    return found
+    """Read a JSON file of a model's folder; empty where it is missing.
+
+    Raises:
+        DataError: it is not JSON, or not an object.
+    """
+    return read_json_object(folder / name) if (folder / name).is_file() else {}
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -61,7 +60,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
     Raises:
         ImportCheckpointError: there are none, a shard is missing, or a file is malformed.
-        DataError: the index of the shards is not JSON.
+        DataError: the index of the shards is not JSON, or not an object.
     """
     for name in _WEIGHTS:
         if (folder / name).is_file():
@@ -73,7 +72,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def _read_shards(index: Path) -> dict[str, Tensor]:
-    places = read_json(index).get("weight_map")
+    places = read_json_object(index).get("weight_map")
     if not isinstance(places, Mapping) or not all(isinstance(name, str) for name in places.values()):
         raise ImportCheckpointError(f"{index} has no weight_map; copy it again")
     state: dict[str, Tensor] = {}

@@ -144,6 +144,11 @@ def missing_shard(folder):
     next(folder.glob("model-00002-*")).unlink()
 
 
+def index_without_names(folder):
+    missing_shard(folder)
+    (folder / "model.safetensors.index.json").write_text("[]")
+
+
 def truncated(folder):
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
@@ -157,6 +162,7 @@ def truncated(folder):
         (other_tokenizer, "has 30 pieces up to id 29, but the model's table has 40 words"),
         (without("vocab.txt"), "has no tokenizer.json, vocab.txt or vocab.json"),
         (missing_shard, "is missing, one of the"),
+        (index_without_names, "model.safetensors.index.json: expected an object"),
         (with_tensors(output__bias=torch.full((40,), torch.inf)), "output.bias has values that are infinite or no num"),
         (with_tensors(git__encoder__layer__1__output__LayerNorm__bias=None), "lack git.encoder.layer.1.output.LayerNo"),
         (with_tensors(git__img_temperal_embedding__0=torch.zeros(1, 1, 24)), "have git.img_temperal_embedding.0"),

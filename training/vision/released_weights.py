@@ -13,7 +13,7 @@ from typing import Any
 
 from smart_caption_ros.captioning.bundle import Bundle, BundleError
 from training.checkpoint import load_checkpoint, under_prefix
-from training.errors import BackboneError
+from training.errors import BackboneError, CheckpointError
 from training.paths import CHECKOUT
 from training.vision.backbone import Backbone
 from training.vision.bundle_networks import load_bundle_networks
@@ -119,7 +119,10 @@ def load_backbone(path: Path) -> Backbone:
 
 def _load_checkpoint(path: Path) -> InvertedResiduals:
     """Construct the backbone of a trained captioner that has a single network."""
-    tensors, state = load_checkpoint(path)
+    try:
+        tensors, state = load_checkpoint(path)
+    except CheckpointError as error:
+        raise BackboneError(str(error)) from None
     kind = state.get("backbone", {}).get("kind")
     if kind not in GRIDS:
         raise BackboneError(f"{path}: expected a captioner with one backbone of {', '.join(GRIDS)}, found {kind}")

@@ -37,10 +37,17 @@ def read_parameters(content: bytes) -> dict[str, np.ndarray]:
 
 
 def read_onnx(path: Path) -> Layers:
-    """Read the convolutions of an ONNX file, in graph order."""
+    """Read the convolutions of an ONNX file, in graph order.
+
+    Raises:
+        BackboneError: the file is not ONNX.
+    """
     import onnx
 
-    graph = onnx.load(str(path)).graph
+    try:
+        graph = onnx.load(str(path)).graph
+    except Exception as error:  # that of protobuf, which is no dependency of its own
+        raise BackboneError(f"{path}: not an ONNX file ({error})") from None
     arrays = _parameters(graph)
     layers = []
     for node in graph.node:
@@ -93,10 +100,17 @@ def _parameters(*graphs: "GraphProto") -> dict[str, np.ndarray]:
 
 
 def read_tflite(path: Path) -> Layers:
-    """Read the convolutions of a fully quantised TensorFlow Lite file; its activation scales are not used."""
+    """Read the convolutions of a fully quantised TensorFlow Lite file; its activation scales are not used.
+
+    Raises:
+        BackboneError: the file is not TensorFlow Lite.
+    """
     import tflite
 
-    model = tflite.Model.GetRootAs(path.read_bytes(), 0)
+    content = path.read_bytes()
+    if not tflite.Model.ModelBufferHasIdentifier(content, 0):
+        raise BackboneError(f"{path}: not a TensorFlow Lite file")
+    model = tflite.Model.GetRootAs(content, 0)
     graph = model.Subgraphs(0)
     dtypes = {tflite.TensorType.INT8: np.int8, tflite.TensorType.INT32: np.int32}
 

@@ -122,6 +122,13 @@ def test_an_onnx_file_of_the_network_in_8_bits_is_read_back_exactly(tmp_path):
         torch.testing.assert_close(load_backbone(tmp_path / "backbone.onnx")(images), backbone(images))
 
 
+@pytest.mark.parametrize("name", ["weights.onnx", "weights.tflite", "weights.pth", "weights.safetensors"])
+def test_the_pointer_of_a_file_that_was_not_fetched_is_refused_with_its_name(tmp_path, name):
+    (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(BackboneError, match=name):
+        load_backbone(tmp_path / name)
+
+
 @pytest.mark.parametrize(("name", "reason"), [("absent.onnx", "no such file"), ("weights.pkl", "expected one of")])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name, reason):
     with pytest.raises(BackboneError, match=reason):
