@@ -101,8 +101,9 @@ def _draw_regions(
         found = trained.caption(visual, beam_size, max_words, attention=False).words[0, 0]
     vocabulary, ids = trained.vocabulary, found.tolist()
     places = vocabulary.word_places(ids)
-    spoken = attribute_words(trained.captioner, visual, found[: places[-1][-1] + 1 if places else 0])
-    words, attributions = vocabulary.decode(ids), spoken.of_words(places)
+    spoken = found[: places[-1][-1] + 1 if places else 0]
+    attributed = attribute_words(trained.captioner, visual, spoken, trained.search)
+    words, attributions = vocabulary.decode(ids), attributed.of_words(places)
     _report(path, words, attributions.change.tolist(), "+.2f")
     if attributions.error > TOLERANCE:
         error = f"the attributions of a word differ from its change by {attributions.error:.1%}"

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from smart_caption_ros.captioning.search import Search
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from training.decoding.beam_search import SearchSettings
+from training.decoding.beam_search import logit_addend
 from training.errors import DataError
 from training.models.captioner import Captioner, Visual
 
@@ -53,7 +54,7 @@ class Attributions(NamedTuple):
         return means / means.sum(dim=1, keepdim=True).abs().clamp_min(torch.finfo(means.dtype).tiny)
 
 
-def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attributions:
+def attribute_words(captioner: Captioner, visual: Visual, words: Tensor, search: Search) -> Attributions:
     """Integrate the gradient of each word's log probability from tokens of zeros to the tokens of an image.
 
     The path is a straight line. Where tokens are nearly zero, a LayerNorm makes the gradient change fast, so more
@@ -61,8 +62,9 @@ def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attr
     :data:`TOLERANCE`.
 
     Args:
-        captioner: in evaluation mode, computing in float32. Probabilities are normalised as in its beam search.
+        captioner: in evaluation mode, computing in float32.
         words: (T,) int64, the words of a caption without its begin token.
+        search: settings of the search that found the caption; probabilities are normalised as in it.
 
     Raises:
         DataError: captum is not installed.
@@ -75,7 +77,7 @@ def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attr
         return Attributions(visual.tokens.new_zeros(0, *visual.tokens.shape[1:]), visual.tokens.new_zeros(0), 0.0)
     begin = words.new_full((1,), Vocabulary.begin_id)
     said = torch.cat([begin, words[:-1]])
-    forbidden = list(SearchSettings.forbidden)
+    addend = logit_addend(search, captioner.config.vocabulary_size, words.device)
     count = len(words)
     tokens, others = visual.tokens.detach(), visual[1:]
 
@@ -83,8 +85,7 @@ def attribute_words(captioner: Captioner, visual: Visual, words: Tensor) -> Attr
         """Compute the log probabilities (n, T) of all words for n versions of the tokens."""
         several = [None if part is None else part.expand(len(tokens), *part.shape[1:]) for part in others]
         encoded = captioner.encode(Visual(tokens, *several))
-        logits = captioner.decode_captions(said.expand(len(tokens), 1, count), encoded)[:, 0].float()
-        logits = logits.index_fill(2, torch.tensor(forbidden, device=logits.device), -torch.inf)
+        logits = captioner.decode_captions(said.expand(len(tokens), 1, count), encoded)[:, 0].float() + addend
         return functional.log_softmax(logits, dim=2).gather(2, words.expand(len(tokens), count)[..., None])[..., 0]
 
     with torch.no_grad():
