@@ -247,8 +247,9 @@ class PhaseConfig:
     label_smoothing: Share = 0.0
     """Probability that cross-entropy distributes over all words, in [0, 1)."""
     scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
-    beam_size: Int | None = None
-    """Number of captions of an image in self-critical training. Not given: that of ``start_from``, else 5."""
+    beam_size: PositiveInt | None = None
+    """Number of captions of an image in self-critical training, at least 2. Not given: the beams of the run's search,
+    ``evaluation.beam_size``."""
     reward_end_token: Bool = True
     """Whether the reward counts the end token as a word, so that truncated captions are not rewarded; false in M2's
     code."""
@@ -287,8 +288,6 @@ class PhaseConfig:
             raise ValueError(f"cider_btw_reward is for self_critical, {self.objective} has no reward")
         if self.pairs and self.objective == "self_critical":
             raise ValueError("pairs: self_critical has no use for human captions; leave it out")
-        if self.objective == "self_critical" and self.beam_size is not None and self.beam_size < 2:
-            raise ValueError(f"beam_size must be at least 2 for self_critical, not {self.beam_size}")
 
     @property
     def has_fixed_views(self) -> bool:

@@ -78,7 +78,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     except ValueError as error:
         raise ConfigError(f"evaluation: {error}") from None
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)
-    _check_vocabulary(vocabulary, config, search)
+    _check_beams(vocabulary, config, search)
     train_words = train_words if pairs is None else pairs.split(train_words)
     captions = TrainingCaptions(
         train_words,
@@ -148,12 +148,19 @@ def _facts(images: Mapping[str, Sequence[str]], words: Mapping[str, list[list[st
     return sentence
 
 
-def _check_vocabulary(vocabulary: Vocabulary, config: ExperimentConfig, search: Search) -> None:
-    """Check that the vocabulary has words, and enough of them for the beams of every search of the run."""
+def _check_beams(vocabulary: Vocabulary, config: ExperimentConfig, search: Search) -> None:
+    """Check that the vocabulary has words, and enough of them for the beams of every search of the run.
+
+    Self-critical training needs two beams: the mean of their rewards is the baseline, so one alone has no gradient.
+    """
     if len(vocabulary) == len(SPECIAL):
         raise ConfigError(
             "data: no word of the training captions is in the vocabulary; lower data.minimum_count or check them"
         )
+    for phase in config.phases:
+        beams = phase.beam_size or search.beam_size
+        if phase.objective == "self_critical" and beams < 2:
+            raise ConfigError(f"phase {phase.name}: beam_size must be at least 2 for self_critical, not {beams}")
     beams = max([search.beam_size, *(phase.beam_size or 0 for phase in config.phases)])
     if beams > len(vocabulary):
         raise ConfigError(

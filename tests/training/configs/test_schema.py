@@ -70,7 +70,7 @@ def test_every_experiment_file_of_the_repository_is_well_formed(path):
             phase(schedule="hold", warmup_steps=30, hold_steps=20, decay_steps=40),
             "warmup_steps <= hold_steps < decay_steps, not 30, 20, 40",
         ),
-        (phase(objective="self_critical", beam_size=1), r"phases\[0\]: beam_size must be at least 2"),
+        (phase(objective="self_critical", beam_size=0), r"phases\[0\]: beam_size must be at least 1, not 0"),
         (phase(accumulate=0), r"phases\[0\]: accumulate must be at least 1, not 0"),
         ({"phases": 2 * GOOD["phases"]}, "phases: two are named 'p'"),
         ({"backbone": "", "features": {"store": "s"}, "yolox": "y.onnx"}, "yolox: features have no backbone"),

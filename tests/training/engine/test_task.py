@@ -1,9 +1,12 @@
 """Hyper-parameters of a run that starts from another, and what a step sees of its images."""
 
-from tests.training.small_runs import trained
+import pytest
+
+from tests.training.small_runs import new_trainer, trained
 from training.data.captions import caption_ids
 from training.engine.task import CaptionTask
 from training.engine.trained_captioner import TrainedCaptioner
+from training.errors import ConfigError
 from training.models.smart import Smart
 
 XE = {"name": "frozen", "epochs": 1, "learning_rate": 1e-3, "images_per_batch": 5, "schedule": "constant"}
@@ -15,6 +18,13 @@ def test_without_options_of_the_model_they_are_those_of_the_model_that_it_starts
     first = tmp_path / "first" / "run" / "best.safetensors"
     second = trained(tmp_path / "second", data, XE, start_from=str(first), model={}).task.trained
     assert second.captioner.config == TrainedCaptioner.load(first).captioner.config
+
+
+@pytest.mark.parametrize("beams", [{"evaluation": {"beam_size": 1}}, {"phase": {"beam_size": 1}}])
+def test_self_critical_training_with_one_beam_which_would_learn_nothing_is_refused(data, tmp_path, beams):
+    phase = {**XE, "objective": "self_critical", **beams.pop("phase", {})}
+    with pytest.raises(ConfigError, match="phase frozen: beam_size must be at least 2 for self_critical, not 1"):
+        new_trainer(tmp_path, data, phase, **beams)
 
 
 def test_a_step_sees_a_part_of_the_visual_tokens_and_the_dev_split_all_of_them(data, tmp_path, monkeypatch):
