@@ -31,8 +31,8 @@ CALIBRATED_CONFIDENCE = "calibrated_confidence"
 VISION_GRAPH, CAPTIONER_GRAPH, VOCABULARY = "vision.onnx", "captioner.onnx", "vocabulary.txt"
 STATIC_GRAPH = "captioner_static.onnx"
 WEIGHTS = "captioner.weights"
-"""Constants of both captioner graphs: an ONNX model without nodes. Protocol buffers merge messages that follow each
-other, so the bytes of a graph and of this file are the whole graph."""
+"""Constants of both captioner graphs: an ONNX model without nodes. Protocol buffers merge concatenated messages, so the
+bytes of a graph followed by those of this file are the whole graph."""
 DETECTOR_GRAPH = "detector.onnx"
 CAPTIONER_GRAPHS: Mapping[GraphForm, str] = {"dynamic": CAPTIONER_GRAPH, "static": STATIC_GRAPH}
 VISION_LAYOUT = "vision"
@@ -43,18 +43,18 @@ True where a token is real; (B, N, 4) float32 xyxy, fractions of the frame; (B, 
 frame in pixels."""
 WORD_BIAS, WORD_GROUPS, EVERY_BEAM = GUIDE_INPUTS = ("word_bias", "word_groups", "every_beam")
 """Inputs of a captioner graph whose search can be guided: (B, V) float32, added to the log probabilities of words when
-the search chooses; (B, V) int32, group of each word, whose bias is 0 for a beam that has said a word of the group; (B,)
-bool, True where the search goes on until all beams have ended. Zeros and False have no effect."""
+the search chooses; (B, V) int32, group of each word, whose bias is 0 for a beam that has a word of the group already;
+(B,) bool, True where the search goes on until all beams have ended. Zeros and False have no effect."""
 CAPTIONER_INPUTS = (*VISUAL_INPUTS, *GUIDE_INPUTS)
 LOOP_INPUTS = (EVERY_BEAM,)
 """Inputs that the graph with fixed shapes lacks: its search always goes on to the longest caption."""
 _EXTERNAL_DATA = re.compile(rb"[\x00\x08]location")
-"""The key without which a constant names no file, after its length, which a protocol buffer may also write in several
-bytes, of which the last one is 0."""
+"""The key ``location`` of a constant that is stored in another file, after its length, 8. A protocol buffer may also
+write the length in several bytes, the last of which is 0."""
 
 
 class BundleError(ExpectedError):
-    """A bundle is missing, malformed, truncated, tampered with or newer than this package."""
+    """A bundle is missing, malformed, truncated, changed or of another format."""
 
 
 def default_bundle_path() -> Path:
@@ -78,7 +78,7 @@ class DetectorFacts:
 
 @dataclass(frozen=True)
 class VisionBundle:
-    """A bundle as far as its vision graph goes, which makes visual tokens of frames; it may have no captioner."""
+    """The vision graph of a bundle, which computes visual tokens of frames; the bundle may lack a captioner."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -88,7 +88,7 @@ class VisionBundle:
     grid: tuple[int, int]
     """Rows and columns of the visual tokens, which are in row order."""
     tokens_before_grid: int
-    """Visual tokens before those of the grid, which stand for no cell."""
+    """Number of visual tokens before those of the grid, such as a class token; they stand for no cell."""
     token_width: int
     class_names: tuple[str, ...]
     """Classes of the detector in the order of its scores; empty without a detector."""
@@ -102,9 +102,9 @@ class VisionBundle:
         return VisionBundle(**_read_vision(read))
 
     def read_graph(self, name: str) -> bytes:
-        """Read the file of a graph, and for a captioner's its weights.
+        """Read a graph; a captioner graph is returned with its weights.
 
-        An engine that gets the bytes reads no file: links are followed, and files that change later have no effect.
+        Engines get these bytes and open no file, so that links are followed and later changes of files have no effect.
 
         Raises:
             BundleError: a file cannot be read, or differs from the manifest.
@@ -124,14 +124,14 @@ class VisionBundle:
 
 @dataclass(frozen=True)
 class Bundle(VisionBundle):
-    """A bundle whose files agree with its manifest; :meth:`load` makes it."""
+    """A bundle whose files agree with its manifest; created by :meth:`load`."""
 
     captioner_inputs: tuple[str, ...]
     """Inputs of the captioner graph, some of :data:`CAPTIONER_INPUTS`."""
     search: Search
     vocabulary: Vocabulary
     min_detail: float
-    """Frames with less :func:`smart_caption_ros.imaging.detail.detail_of` are not worth a caption; 0 for none."""
+    """Frames with less :func:`smart_caption_ros.imaging.detail.detail_of` show too little to caption; 0: no limit."""
     calibration: Callable[[Mapping[str, float]], float] | None
     """Calibrated confidence by :func:`smart_caption_ros.captioning.calibration.caption_features`; None in a bundle
     without it."""
@@ -142,7 +142,7 @@ class Bundle(VisionBundle):
 
     @property
     def can_be_guided(self) -> bool:
-        """Whether the search takes :data:`GUIDE_INPUTS`."""
+        """Whether the captioner graph has :data:`GUIDE_INPUTS`."""
         return WORD_BIAS in self.captioner_inputs
 
     @property
@@ -160,8 +160,8 @@ class Bundle(VisionBundle):
         read = _open(path)
         if not read.has_captioner:
             raise BundleError(
-                f"{read.folder} holds a vision graph without a captioner: it makes features, but says nothing; give a "
-                "bundle that was exported with a captioner"
+                f"{read.folder} holds a vision graph without a captioner: it computes features and no captions; give "
+                "a bundle that was exported with a captioner"
             )
         bundle = cls(
             **_read_vision(read),
@@ -185,7 +185,7 @@ def load_bundle(path: str | os.PathLike[str] | None = None) -> VisionBundle:
 
 
 def _open(path: str | os.PathLike[str] | None) -> "_Reader":
-    """Read a manifest, and refuse those that this package cannot read."""
+    """Read a manifest; raises BundleError if this package cannot run the bundle."""
     folder = default_bundle_path() if path is None else Path(path)
     read = _Reader(folder, _read_manifest(folder))
     if "imported_from" in read.manifest and VISION_GRAPH not in read.file_names():
@@ -336,7 +336,7 @@ class _Reader:
         return list(self.value("files", dict, "an object of files", bool))
 
     def check_files(self, *needed: str) -> None:
-        """Check all files, that those that are needed are among them, and that no graph names a file of weights."""
+        """Check that the needed files are listed, that all files are unchanged, and that no graph names other files."""
         for name in dict.fromkeys((*needed, *self.file_names())):
             path = self.checked_file(name)
             if path.suffix in (".onnx", ".weights") and _EXTERNAL_DATA.search(path.read_bytes()):

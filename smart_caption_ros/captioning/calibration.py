@@ -27,8 +27,9 @@ def caption_features(log_confidence: float, word_biases: NDArray[np.float32], de
         detail: :func:`smart_caption_ros.imaging.detail.detail_of` of the frame, 0 to 255.
 
     Returns:
-        ``confidence``: ``log_confidence``. ``supported`` and ``contradicted``: the lowest bias of a word that names a
-        class, where it is positive, and its absolute value, where it is negative; else 0. ``detail``: ln(1 + detail).
+        ``confidence``: ``log_confidence``. ``supported``: the lowest bias of a word that names a class if it is
+        positive, else 0. ``contradicted``: the absolute value of that bias if it is negative, else 0. ``detail``:
+        ln(1 + detail).
     """
     lowest = float(min(word_biases[word_biases != 0], default=0.0))
     return {

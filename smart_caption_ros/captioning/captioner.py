@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -94,7 +94,7 @@ class Caption:
     model: str
     """Name of the bundle."""
     engine: str
-    objects: tuple[DetectedObject, ...] = field(default=())
+    objects: tuple[DetectedObject, ...] = ()
     """Detected objects by descending score; empty without a detector."""
     calibrated_confidence: float | None = None
     """Share of the captions with the same features that is true, 0 to 1; None where the bundle has no
@@ -224,7 +224,7 @@ class Captioner:
                 f"{self.bundle.path}: objects cannot guide this bundle, whose captioner has no input {WORD_BIAS}; set "
                 "objects_guide to off, or export the bundle again"
             )
-        # It looks up the words of the vocabulary, which is slow the first time.
+        # The first call looks up the words of the vocabulary, which is slow.
         guide.word_biases(_NO_DETECTIONS.class_scores, self.bundle.vocabulary)
         self._guide = guide
 
@@ -355,15 +355,15 @@ class Captioner:
         self.caption(np.full((self.bundle.preprocessing.height, self.bundle.preprocessing.width, 3), 127, np.uint8))
 
     def _detect(self, image_bgr: np.ndarray, output: VisionOutput) -> DetectorOutput:
-        """Detect the objects of a frame, whose output of the vision graph is given."""
+        """Detect the objects of a frame; ``output`` is that of the vision graph for this frame."""
         if isinstance(self.detector, VisionDetector):
             height, width = image_bgr.shape[:2]
             return self.detector.detections(output, width, height)
         return _NO_DETECTIONS if self.detector is None else self.detector.detections(image_bgr)
 
     def _alternatives(self, beams: np.ndarray, scores: np.ndarray, best: str) -> tuple[Alternative, ...]:
-        """Return the captions of the lower beams (k - 1, T) that have ended, without repetitions and the best one."""
-        alternatives: dict[str, Alternative] = {}  # by text: the same words may be in different pieces
+        """Return the captions of the lower beams, (k - 1, T), that have ended, each text once and without ``best``."""
+        alternatives: dict[str, Alternative] = {}  # by text: different pieces may spell the same words
         for beam, score in zip(beams, scores, strict=True):
             if np.isin(beam, self.bundle.search.ends).any() or len(beam) == self.bundle.search.max_words:
                 text = self.bundle.vocabulary.sentence(beam.tolist())
@@ -373,7 +373,7 @@ class Captioner:
 
 
 def _box(boxes: np.ndarray, attention: np.ndarray) -> Box:
-    """Return the box of the token with most attention, which is (n, N), in the mean over a word's pieces."""
+    """Return the box of the token with the highest attention, (n, N), in the mean over the n pieces of a word."""
     x1, y1, x2, y2 = boxes[attention.mean(axis=0).argmax()]
     return float(x1), float(y1), float(x2), float(y2)
 

@@ -1,6 +1,6 @@
-"""Guidance of beam search by the objects in a frame: which words the search prefers.
+"""Word biases, by which the objects in a frame guide beam search.
 
-:class:`smart_caption_ros.grounding.ObjectsGuide` makes the word biases from detected objects.
+:class:`smart_caption_ros.grounding.ObjectsGuide` computes them from detected objects.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from smart_caption_ros.detection.detections import ClassScores
 
 @dataclass(frozen=True)
 class Pieces:
-    """Which pieces of a vocabulary belong to one word, so that the bias of a word is not that of its first piece."""
+    """Which pieces of a vocabulary make words that name classes, so that other words that begin alike get no bias."""
 
     continues: np.ndarray
     """(V,) bool, True for pieces that continue a word."""
     seconds: np.ndarray
-    """(V, n) int64. For the first piece of words that name classes, the pieces that may come second in them, padded
-    with -1: "board" for "skate", of skateboard. Only -1 for a piece that is a word of its own, as "book"."""
+    """(V, n) int64, for each piece that begins words which name classes: the ids of their second pieces, padded with
+    -1, as "board" for "skate" (skateboard). Only -1 for other pieces, and for pieces that name a class alone."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class WordBiases:
     groups: np.ndarray
     """(B, V) int32, group of each word, from 1; 0 for words without bias. A group's bias counts once in a caption."""
     pieces: Pieces | None = None
-    """Which of the words are pieces; None where all are whole words."""
+    """None for a vocabulary of whole words."""
 
     @classmethod
     def none(cls, frames: int, words: int) -> "WordBiases":
-        """Return biases that have no effect, for a vocabulary of that many words."""
+        """Return biases that have no effect; ``words`` is the size V of the vocabulary."""
         return cls(np.zeros((frames, words), np.float32), np.zeros((frames, words), np.int32))
 
     @classmethod
@@ -52,7 +52,7 @@ class Guide(Protocol):
 
     @property
     def description(self) -> str:
-        """All numbers: equal for guides that give equal biases."""
+        """Text with all settings; equal for guides that compute equal biases."""
 
     def word_biases(self, class_scores: ClassScores, vocabulary: Vocabulary) -> WordBiases:
         """Compute the biases of a frame's words, B = 1."""

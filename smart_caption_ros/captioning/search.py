@@ -1,4 +1,4 @@
-"""Settings of the search for captions: one description for training, evaluation, export and a bundle's manifest."""
+"""Settings of the search for captions, for training, evaluation, export and a bundle's manifest."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -14,7 +14,7 @@ Finished = Literal["in_beams", "apart", "apart_until_k"]
 class Search:
     """Settings of beam search; a manifest has these fields under ``decoding``.
 
-    A prompt is no setting of the search: the captioner begins after it.
+    The prompt is not a setting of the search: the captioner's initial state contains it.
 
     Raises:
         ValueError: a value is out of range, or a length penalty comes with ``finished="in_beams"``.
@@ -31,23 +31,23 @@ class Search:
     length_penalty: float = 0.0
     """Hypotheses are ranked by score / length ** length_penalty, end token included; 0: by the score."""
     finished: Finished = "in_beams"
-    """``in_beams``: a hypothesis that has ended keeps its beam. ``apart``: the k best that have ended are kept beside
-    the k beams, which go on until none of them, at its present length, would be among these: the rule of transformers'
-    ``generate(early_stopping=False)``. ``apart_until_k``: they go on until k have ended, as with
+    """``in_beams``: a hypothesis that has ended keeps its beam. ``apart``: the k best ended hypotheses are kept beside
+    the k beams, and the search stops when no beam, scored at its present length, would be among them, as transformers'
+    ``generate(early_stopping=False)`` does. ``apart_until_k``: the search stops when k hypotheses have ended, as with
     ``early_stopping=True``."""
     repeat_penalty: float = 0.0
-    """Natural logarithm that is subtracted from the log probability of a content word that the caption has already,
-    when the search chooses; scores do not contain it."""
+    """Natural logarithm that the search subtracts from the log probability of a content word that the caption has
+    already; scores do not contain it."""
     end_penalty: float = 0.0
-    """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised:
-    captions become longer. Probabilities and scores contain it."""
+    """Natural logarithm that is subtracted from the logit of the end token, before probabilities are normalised, so
+    that captions become longer. Probabilities and scores contain it."""
     no_repeat_ngram: int = 0
-    """n: no n words in a row occur twice in a caption; 0: any may."""
+    """n: no n words in a row occur twice in a caption; 0 for no limit."""
     forced_begin: tuple[int, ...] = ()
     """Ids of the words that ``generate`` is forced to begin with: the end of the captioner's prompt. They count in the
-    length and in repeated n-grams, and are no part of a caption."""
+    length and in repeated n-grams, and are not part of a caption."""
     forced_end: bool = False
-    """Whether ``generate`` is forced to end: a caption of ``max_words`` words counts as ended, one word longer."""
+    """Whether a caption of ``max_words`` words counts as ended, one word longer, as if ``generate`` forced an end."""
     end_words: tuple[int, ...] = ()
     """Ids that end a caption beside the end token, and stay in it, such as a full stop."""
 

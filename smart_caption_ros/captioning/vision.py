@@ -35,8 +35,8 @@ def grid_boxes(rows: int, columns: int, before: int = 0) -> np.ndarray:
     """Compute the boxes of visual tokens, (before + rows * columns, 4) float32 xyxy, fractions of the graph's input.
 
     Args:
-        rows: of the grid, whose cells come row by row.
-        before: tokens before the grid, which stand for the whole input.
+        rows, columns: size of the grid; its cells are in row order.
+        before: number of tokens before the grid, which stand for the whole input.
     """
     ys, xs = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     edges = np.stack([xs, ys, xs + 1, ys + 1], axis=-1).reshape(-1, 4).astype(np.float32)
@@ -47,7 +47,7 @@ def grid_boxes(rows: int, columns: int, before: int = 0) -> np.ndarray:
 def token_boxes(boxes: np.ndarray, preprocessing: Preprocessing, width: int, height: int) -> np.ndarray:
     """Place the boxes of :func:`grid_boxes` in a frame of width x height, (N, 4) float32 xyxy pixels.
 
-    Those of tokens before the grid are the whole of what the vision graph sees.
+    The box of a token before the grid is all that the vision graph sees of the frame.
     """
     left, top, right, bottom = preprocessing.region(width, height)
     size = np.array([right - left, bottom - top] * 2, np.float32)
@@ -97,7 +97,7 @@ class Vision:
     def boxes(self, width: int, height: int) -> np.ndarray:
         """Compute the boxes of the visual tokens, (N, 4) float32 xyxy pixels of a frame of the given size.
 
-        Those of tokens before the grid are NaN: they stand for no region.
+        The boxes of tokens before the grid are NaN, because these tokens stand for no region.
         """
         return token_boxes(self._grid_boxes, self._preprocessing, width, height)
 

@@ -39,7 +39,7 @@ class Vocabulary:
     """Prefix of the pieces of a published vocabulary that are words of their own with no space before them, such as a
     comma; empty where clitics alone are attached (:func:`join_words`)."""
     clean_up: bool = False
-    """Whether spaces before punctuation are taken out of sentences as `clean_up_tokenization` of transformers does."""
+    """Whether spaces before punctuation are removed from sentences, as by `clean_up_tokenization` of transformers."""
 
     padding_id = 0
     begin_id = 1
@@ -65,7 +65,7 @@ class Vocabulary:
 
     @property
     def joining(self) -> dict[str, Any]:
-        """How pieces are joined to words and sentences, as JSON values: the options beside the words."""
+        """The options that say how pieces are joined to words and sentences, as JSON values."""
         return {"continuation": self.continuation, "attachment": self.attachment, "clean_up": self.clean_up}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -89,8 +89,8 @@ class Vocabulary:
         return bool(self.attachment) and index >= len(SPECIAL) and self.words[index].startswith(self.attachment)
 
     def split(self, word: str) -> list[int]:
-        """Split a word that begins a piece of its own into the longest piece that begins words, the longest that
-        continues it, and so on, as WordPiece does; empty where no pieces make it.
+        """Split a word, as WordPiece does, into the longest piece that begins words, the longest that continues it, and
+        so on. Returns the ids of the pieces; empty if no pieces spell the word.
         """
         ids: dict[str, int] = self._ids  # type: ignore[attr-defined]
         pieces: list[int] = []
@@ -104,9 +104,9 @@ class Vocabulary:
         return pieces
 
     def word_places(self, ids: Iterable[int]) -> list[list[int]]:
-        """Find the places of each word before the end id: one, or one for each of its pieces. Special words have none.
+        """Find the positions in ``ids`` of the pieces of each word before the end id, without special words.
 
-        A piece that continues a word, but has none before it, begins one.
+        A continuing piece without a word before it begins a word.
         """
         return [places for places, _ in self._words(ids)]
 
@@ -127,7 +127,7 @@ class Vocabulary:
         return sentence.strip()
 
     def _words(self, ids: Iterable[int]) -> list[tuple[list[int], str]]:
-        """Find the places and the text of each word before the end id; pieces without any text are no words."""
+        """Find the positions and the text of each word before the end id, without words that have no text."""
         words: list[tuple[list[int], str]] = []
         for place, index in enumerate(ids):
             if index == self.end_id:
@@ -149,7 +149,7 @@ class Vocabulary:
 
 
 def _with_bytes(text: str) -> str:
-    """Replace the names of bytes by what they encode together."""
+    """Replace the names of bytes, see :func:`byte_name`, by the text that the bytes encode together."""
     if "<0x" not in text:
         return text
     return _NAMED_BYTES.sub(

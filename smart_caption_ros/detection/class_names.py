@@ -10,8 +10,8 @@ from typing import Any
 from smart_caption_ros.errors import ExpectedError
 from smart_caption_ros.text import reading_problem
 
-# Other spellings of the same name, not synonyms: abbreviations, British and American English. Names that are written
-# apart or joined (diningtable, snow board) need no entry.
+# Other spellings of the same name, not synonyms: abbreviations, British and American English. Spellings that differ by
+# spaces alone (diningtable, snow board) need no entry.
 SPELLINGS = {
     "aeroplane": "airplane",
     "hair dryer": "hair drier",
@@ -88,7 +88,7 @@ def parse_class_names(text: str) -> list[str]:
     names = [name.strip().removeprefix("- ").strip() for name in names]  # a list in YAML
     numbered = [_NUMBERED.fullmatch(name) for name in names if name]
     with_number = sum(match is not None for match in numbered)
-    # Braces and colons are those of other formats, and a line without a number among numbered ones a table's header.
+    # Braces and colons belong to other formats; a line without a number among numbered ones is the header of a table.
     if any(name.endswith(("{", "}", ":")) for name in names) or len(numbered) / 2 < with_number < len(numbered):
         raise ValueError(_NO_LIST)
     if with_number == len(numbered):

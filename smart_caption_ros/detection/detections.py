@@ -1,4 +1,4 @@
-"""What a detector finds in a frame: objects, how sure it is of each class, and how candidates become objects."""
+"""The output of a detector for a frame: its objects and the scores of its classes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class ClassScores:
     scores: Mapping[str, float]
     """0 to 1, by normalised class name."""
     complete: bool
-    """Whether all classes of the detector are in it, with scores however low; False if it has those of objects that
-    were reported, so that nothing is known of others."""
+    """Whether all classes of the detector are in it, with scores however low; False if it has only the classes of
+    reported objects, so that nothing is known of the others."""
 
     @classmethod
     def of_objects(cls, objects: Iterable[DetectedObject]) -> "ClassScores":
@@ -65,7 +65,7 @@ class Candidates:
     """N detections before filtering and suppression."""
 
     boxes_xyxy: NDArray[np.float32]
-    """(N, 4), pixels of the frame; they may reach out of it."""
+    """(N, 4), pixels of the frame; may extend beyond it."""
     scores: NDArray[np.float32]
     """(N,)"""
     class_ids: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Layouts: how an ONNX detector takes a frame and returns boxes. A layout is recognised from the graph itself."""
+"""Layouts of the inputs and outputs of ONNX detectors. A layout is recognised from the graph itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ class Yolox:
         class_ids = rows[:, 5:].argmax(axis=1)
         scores = rows[:, 4] * rows[np.arange(len(rows)), 5 + class_ids]
         centres, sizes = rows[:, :2], rows[:, 2:4]
-        with np.errstate(over="ignore", invalid="ignore"):  # filter_candidates leaves boxes out that are not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # to_objects leaves out boxes that are not finite
             if not self.decoded:
                 centres, sizes = (centres + anchors) * strides, np.exp(sizes) * strides
             boxes = np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)

@@ -1,4 +1,4 @@
-"""Inference engines behind one protocol, and the registry that selects one."""
+"""Inference engines behind one protocol, and the choice of an engine."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,6 @@ _LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-# Fastest first: ``auto`` selects the first one that works.
 _REMEDIES = {
     "tensorrt": (
         "on a machine with an NVIDIA GPU, install tensorrt and cuda-python, then run `smart-caption bundle build`"
@@ -23,9 +22,9 @@ _REMEDIES = {
     "onnxruntime-cuda": "on a machine with an NVIDIA GPU, replace onnxruntime by onnxruntime-gpu",
     "onnxruntime-cpu": "pip install onnxruntime",
 }
-"""What makes an engine work, by its name."""
+"""What makes each engine work, fastest engine first: ``auto`` selects the first one that works."""
 _PROVIDERS = {"onnxruntime-tensorrt": TENSORRT, "onnxruntime-cuda": CUDA, "onnxruntime-cpu": CPU}
-# It may build for minutes when a session starts, and cannot tell in advance.
+# Its sessions may build for minutes when they start, and cannot tell in advance.
 _NOT_AUTOMATIC = "onnxruntime-tensorrt"
 
 ENGINE_NAMES = (AUTO, *_REMEDIES)
@@ -43,7 +42,7 @@ def load_with(
 
     Args:
         name: one of :data:`ENGINE_NAMES`; ``auto`` selects the fastest engine with which ``load`` succeeds; TensorRT
-            only with engines that `smart-caption bundle build` has built for these graphs on this device.
+            counts only with engines that `smart-caption bundle build` has built for these graphs on this device.
         load: raises EngineError if the engine does not meet the needs of the caller.
         spinning: whether CPU threads without work poll for it during a run, which is faster and takes CPU time from
             other processes.
@@ -54,8 +53,8 @@ def load_with(
         could not load the graphs, each with the reason.
 
     Raises:
-        EngineError: the name is unknown, or the engine does not work here; with ``auto``, what the last engine that is
-            installed says.
+        EngineError: the name is unknown, or the engine does not work here; with ``auto``, the error of the last engine
+            that is installed.
         BuildCancelledError: the build of an engine was cancelled.
     """
     if name != AUTO:
@@ -80,7 +79,7 @@ def load_with(
             failure = error
         else:
             return loaded, f"auto took {candidate}, the fastest that works here", tuple(refused)
-    # What an engine that works says of the graph matters more than why others are not installed.
+    # The reason why an installed engine refuses the graph matters more than why others are not installed.
     raise failure or EngineError(f"no inference engine works here: {'; '.join(absent)}")
 
 

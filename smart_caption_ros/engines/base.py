@@ -56,7 +56,7 @@ class Graph(Protocol):
 
 
 class Engine(Protocol):
-    """Loads graphs. A new engine needs a module in this package and an entry in its registry."""
+    """Loads graphs. A new engine needs a module in this package and an entry in `engines/__init__.py`."""
 
     description: str
     """Library, version and device in use, e.g. ``onnxruntime 1.31.1 (CPUExecutionProvider)``."""

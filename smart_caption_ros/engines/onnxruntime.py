@@ -59,26 +59,26 @@ class OnnxRuntimeEngine:
         except ImportError as error:
             raise EngineError(f"onnxruntime cannot be imported ({error}); pip install onnxruntime") from None
         self._onnxruntime = onnxruntime
-        onnxruntime.set_default_logger_severity(3)  # errors are raised; warnings would only fill a node's log
+        onnxruntime.set_default_logger_severity(3)  # errors are raised; warnings would fill a node's log
         self._options = onnxruntime.SessionOptions()
         self._options.inter_op_num_threads = 1  # operators run in sequence
-        # From its second run on, a pattern takes the memory of all values once more: 0.4 GB for Florence-2's eyes. No
-        # graph here was faster with one.
+        # From the second run on, a memory pattern doubles the memory of all values: 0.4 GB more for Florence-2's vision
+        # graph. No graph here was faster with it.
         self._options.enable_mem_pattern = False
         # Convert weights that are stored as int8 to float32 once, at loading, and not in every run.
         self._options.add_session_config_entry("session.disable_quant_qdq", "1")
         if threads is not None:
             self._options.intra_op_num_threads = threads
-        # Every session has threads of its own, and the sessions of a captioner run one after the other: at most
-        # `threads` of them work at a time, as long as those of the other sessions do not poll for work. ONNX Runtime's
-        # global pool for all sessions always polls when it is made from Python (docs/performance.md).
+        # Every session has its own threads, and the sessions of a captioner run one after the other: at most `threads`
+        # of them work at a time, unless those of the other sessions poll for work. ONNX Runtime's global thread pool
+        # always polls when it is created from Python (docs/performance.md).
         if spinning:
             self._options.add_session_config_entry("session.force_spinning_stop", "1")
         else:
             self._options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._provider = provider
-        # On the CPU the Loop form is faster, because it ends early. GPUs lack its products in 8 bits; the static form
-        # computes in float32.
+        # On the CPU the Loop form is faster, because it ends early. GPUs lack its matrix products in 8 bits; the static
+        # form computes in float32.
         self.graph_forms: tuple[GraphForm, ...] = ("dynamic", "static") if provider == CPU else ("static", "dynamic")
         # get_available_providers() lists what was compiled in; a session shows what works.
         used = self._session(_PROBE).get_providers()
@@ -94,9 +94,10 @@ class OnnxRuntimeEngine:
         return OnnxRuntimeGraph(session, str(path))
 
     def _session_of_file(self, path: Path) -> Any:
-        """Load a graph from a copy where weights of its name stand beside it, such as ``yolo.onnx.data``.
+        """Load a graph; from a copy if files with its weights lie beside it, such as ``yolo.onnx.data``.
 
-        ONNX Runtime refuses weights that are links, and maps others, so that a change of the file changes the graph.
+        ONNX Runtime refuses weights that are links, and maps other files, so that a change of the file would change
+        the graph.
         """
         beside = [file for file in path.parent.glob(f"{glob.escape(path.stem)}?*") if file.suffix in _WEIGHT_SUFFIXES]
         if beside:
@@ -113,7 +114,7 @@ class OnnxRuntimeEngine:
         session = self._onnxruntime.InferenceSession(
             model, self._options, providers=wanted, provider_options=[_provider_options(name) for name in wanted]
         )
-        session._model_bytes = b""  # kept for a restart with other providers: the weights a second time
+        session._model_bytes = b""  # a second copy of the weights, kept for a restart with other providers
         return session
 
 

@@ -1,8 +1,8 @@
 """TensorRT without ONNX Runtime, through the API common to versions 10.3 and 11.
 
 Networks are strongly typed: the ONNX file alone sets the precision. An engine is built once for a graph, a TensorRT
-version and a GPU, cached on disk, and runs as a CUDA graph. Written from the documentation, of cuda-python 12 and 13
-as well; not yet run with TensorRT itself (docs/performance.md).
+version and a GPU, cached on disk, and runs as a CUDA graph. Written from the documentation of TensorRT and of
+cuda-python 12 and 13; not yet run with TensorRT itself (docs/performance.md).
 """
 
 import json
@@ -140,7 +140,7 @@ class TensorRtEngine:
     def build(self, path: Path, content: bytes) -> bytes:
         """Build the engine of a graph and write it to the cache.
 
-        A cancelled build ends after the step that TensorRT is at, and writes nothing. Ctrl-C cancels it as well.
+        A cancelled build ends after TensorRT's current step and writes nothing. Ctrl-C cancels a build as well.
 
         Returns:
             The serialized engine.
@@ -311,7 +311,7 @@ def _content(path: Path, content: bytes | None) -> bytes:
 
 
 def _mark_of(plan: Path) -> Path:
-    """Return the file that says that `smart-caption bundle build` has built an engine."""
+    """Return the file whose presence says that `smart-caption bundle build` has built an engine."""
     return plan.with_suffix(".auto")
 
 
@@ -335,7 +335,7 @@ def _make_logger(trt: Any) -> Any:
 def _run_interruptibly(work: Callable[[], Any], interrupt: Callable[[], None]) -> Any:
     """Run a function on a thread and wait for it; after Ctrl-C, call ``interrupt`` and wait on.
 
-    Python handles Ctrl-C on the main thread, and not before a library that runs there returns. A second Ctrl-C ends the
+    Python handles Ctrl-C on the main thread, and only after a library call there has returned. A second Ctrl-C ends the
     wait. Raises KeyboardInterrupt, and what ``work`` raises.
     """
     future: Future[Any] = Future()
