@@ -27,8 +27,10 @@ def export(
     ] = "float32",
     storage: Annotated[
         Storage,
-        typer.Option(help="Storage of weights that are computed in float32; int8: the backbone's, others as float16; "
-            "with --vision-only int8 is float16."),
+        typer.Option(
+            help="Storage of weights that are computed in float32; int8: the backbone's, others as float16; "
+            "with --vision-only int8 is float16."
+        ),
     ] = "float16",
     beam_size: Annotated[
         int | None, typer.Option(min=1, max=10, help="Beams of the search (default: the checkpoint's).")
@@ -68,9 +70,7 @@ def export(
     no_detector: Annotated[
         bool, typer.Option("--no-detector", help="Leave out the backbone's object detector.")
     ] = False,
-    detector_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Objects below this score are left out.")
-    ] = 0.3,
+    detector_score: Annotated[float, typer.Option(min=0, max=1, help="Objects below this score are left out.")] = 0.3,
     no_guide: Annotated[
         bool, typer.Option("--no-guide", help="Leave out the inputs by which objects guide the search (objects_guide).")
     ] = False,

@@ -121,7 +121,7 @@ def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     with folder_replaced_atomically(options.bundle) as unfinished:
         write_graph(unfinished / VISION_GRAPH, graph)
         write_manifest(unfinished, {**facts, "files": described_files(unfinished, [VISION_GRAPH])})
-        photographs = CheckImages.find(options.calibration, {"experiment": {"data": {}}})
+        photographs = CheckImages.find(options.calibration, {})
         frames = photographs.read(options.check_images)
         bundle = VisionBundle.load(unfinished)
         error, similarity = compare_tokens(bundle, backbone, frames)

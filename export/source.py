@@ -49,9 +49,12 @@ class CheckImages:
     """Has the photographs and their captions; None where they are files."""
 
     @classmethod
-    def find(cls, folder: Path | None, record: Mapping[str, Any]) -> "CheckImages":
+    def find(cls, folder: Path | None, data: Mapping[str, Any]) -> "CheckImages":
         """Find the photographs of an export.
-        ``folder``: of image files; None: the run's dev split, or frames that ship where its data is missing.
+
+        Args:
+            folder: folder of image files; None: the dev split, or frames that ship where the data is missing.
+            data: the entry ``data`` of the run's experiment.
 
         Raises:
             ExportError: the folder has no photographs.
@@ -62,7 +65,7 @@ class CheckImages:
                 raise ExportError(f"--calibration: {folder} has no photographs ({', '.join(SUFFIXES)})")
             return cls(f"photographs of {folder}", files)
         try:
-            config = build_config(DataConfig, record["experiment"]["data"], "record", ignore_unknown_keys=True)
+            config = build_config(DataConfig, data, "record", ignore_unknown_keys=True)
             dataset = open_dataset(config, data_folder())
             names = dataset.split("dev")
             dataset.check_photographs(names)
@@ -153,7 +156,7 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
     else:
         preprocessing = vision_bundle.preprocessing
         tokens = math.prod(vision_bundle.grid) + vision_bundle.tokens_before_grid
-    found = CheckImages.find(options.calibration, trained.record)
+    found = CheckImages.find(options.calibration, trained.record["experiment"]["data"])
     photographs = found.read(options.check_images)
     frames = np.stack([preprocessing.apply(photograph) for photograph in photographs])
     visual = visual_by(vision_bundle) if vision_bundle else None

@@ -34,10 +34,6 @@ class Size(NamedTuple):
         """Return the value, given those of the symbols."""
         return self.factor * sizes[self.symbol] + self.offset
 
-    def __str__(self) -> str:
-        factor = "" if self.factor == 1 else f"{self.factor}*"
-        return f"{factor}{self.symbol}{f'{self.offset:+d}' if self.offset else ''}"
-
 
 Shape: TypeAlias = tuple[int | Size, ...]
 

@@ -88,7 +88,7 @@ def export_vision(backbone: Backbone, *, detects: bool = True, fused_attention: 
         fused_attention: whether attention is an operator that ONNX Runtime alone has, a quarter faster on CPUs.
     """
     width, height = backbone.spec.preprocessing.size
-    attention = _fused_attention if fused_attention else functional.scaled_dot_product_attention
+    attention = _fused_attention if fused_attention else _attention
     with patch.object(functional, "scaled_dot_product_attention", attention):
         return to_onnx(
             _Vision(backbone, detects),

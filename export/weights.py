@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from smart_caption_ros.files import sha256_of_bytes
 
@@ -37,6 +38,12 @@ def to_proto(model: ir.Model) -> onnx.ModelProto:
                 value.const_value = _as_file(tensor)
         gc.collect()  # graphs refer to themselves; those of earlier passes have mapped their files
     return ir.to_proto(model)
+
+
+def without_unused(model: ir.Model) -> onnx.ModelProto:
+    """Remove the nodes and constants that nothing uses, in place, and convert a model as :func:`to_proto` does."""
+    RemoveUnusedNodesPass()(model)
+    return to_proto(model)
 
 
 def values_of(tensor: onnx.TensorProto) -> np.ndarray:

@@ -68,7 +68,7 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
         vocabulary=vocabulary,
         sources=tuple(sources),
         ignored=[name for name, value in state.items() if _STATES.search(name) or not value.numel()],
-        data={"dataset": "coco", "vocabulary": "spacy", "max_words": 20},
+        data={"dataset": "coco", "vocabulary": "spacy"},
     )
 
 

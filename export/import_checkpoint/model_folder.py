@@ -9,7 +9,7 @@ from torch import Tensor
 from export.import_checkpoint.published import ImportCheckpointError, read_state_dict
 from training.data.json_files import read_json_object
 
-CONFIG, GENERATION, PREPROCESSOR = "config.json", "generation_config.json", "preprocessor_config.json"
+CONFIG, GENERATION = "config.json", "generation_config.json"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 

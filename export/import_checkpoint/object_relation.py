@@ -63,7 +63,7 @@ def read_object_relation(state: Mapping[str, Tensor], words: Sequence[str], choi
         sources=tuple(_sources(config, order)),
         forbidden=(Vocabulary.padding_id, Vocabulary.begin_id),
         max_words=17,
-        data={"dataset": "coco", "vocabulary": "spaces", "max_words": 17},
+        data={"dataset": "coco", "vocabulary": "spaces"},
     )
 
 

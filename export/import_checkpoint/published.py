@@ -59,7 +59,7 @@ class PublishedModel:
     max_words: int = 20
     """Longest caption of the published search, end token included."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The entry ``data`` of the experiment that the checkpoint would have been trained by."""
+    """The entry ``data`` of the experiment that would train the checkpoint, without ``max_words``."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def read_words(path: Path) -> list[str]:
             raise ImportCheckpointError(f"{path}: expected a list of words, or an object with one as itos")
         return found
     try:
-        return path.read_text(encoding="utf-8").split("\n")[: -1 if path.read_bytes().endswith(b"\n") else None]
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError:
         raise ImportCheckpointError(
             f"{path} is not UTF-8 text; write the words of a pickled vocabulary to a text file, one a line by id"

@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.passes.constants import new_constant
 from export.trace import TracedCaptioner
-from export.weights import to_proto
+from export.weights import without_unused
 
 _LAYERS = ("Conv", "Gemm", "MatMul")
 _MOVES = ("Concat", "Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze")
@@ -78,8 +77,7 @@ def write_float16(
             value.name, cast.name = f"{name}/{value.dtype.name.lower() if value.dtype else ''}", name
             converted.graph.outputs[index] = cast
     converted.graph.sort()
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted), halves
+    return without_unused(converted), halves
 
 
 class _Writer:

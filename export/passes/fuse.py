@@ -1,7 +1,7 @@
 """Merge linear layers that share an input, such as queries, keys and values; engines compute one large layer faster.
 
 If all of the merged layers are split into heads alike, the split is merged as well: on small tensors an engine spends a
-microsecond or two on each node, however little the node does. Gemm is written as MatMul and Add first.
+microsecond or two on each node, however little the node does.
 """
 
 from collections import defaultdict
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.passes.constants import constant_of, new_constant
-from export.passes.simplify import split_gemms
-from export.weights import to_proto
+from export.weights import without_unused
 
 _MOVES = ("Reshape", "Transpose")  # allowed between a layer and the factor that scales it
 
@@ -34,14 +32,15 @@ class _Linear:
 
 
 def fuse_linears(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Fold constant factors into the layers that they scale, then merge layers that share an input."""
-    converted = ir.from_proto(split_gemms(model))
+    """Fold constant factors into the layers that they scale, then merge layers that share an input.
+    ``model``: of :func:`export.passes.simplify.simplify`, which writes Gemm as MatMul and Add.
+    """
+    converted = ir.from_proto(model)
     _fold_factors(converted.graph)
     _fold_additions(converted.graph)
     _merge(converted.graph)
     converted.graph.sort()
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted)
+    return without_unused(converted)
 
 
 def _fold_factors(graph: ir.Graph) -> None:

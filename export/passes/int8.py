@@ -15,14 +15,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 from onnx import numpy_helper
-from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.parameter_table import parameter_places
 from export.passes.constants import constant_of, new_constant
 from export.passes.simplify import plain_products
 from export.storage import REDUCED_STEPS, channel_scales
 from export.trace import TracedCaptioner
-from export.weights import to_proto, values_of
+from export.weights import values_of, without_unused
 from training.models.captioner import Captioner
 from training.models.eight_bits import EightBitLinear
 from training.vision.weight_files import QUANTISED
@@ -135,8 +134,7 @@ def quantise_products(
     quantised: dict[ir.Value, Sequence[ir.Value]] = {}
     for product in [node for node in converted.graph if node.name in chosen]:
         _quantise(converted.graph, product, quantised)
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted)
+    return without_unused(converted)
 
 
 def _quantise(graph: ir.Graph, product: ir.Node, quantised: dict[ir.Value, Sequence[ir.Value]]) -> None:

@@ -7,10 +7,9 @@ for matrices only.
 import numpy as np
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from export.passes.constants import new_constant
-from export.weights import to_proto
+from export.weights import without_unused
 
 _AXES = 3
 
@@ -44,8 +43,7 @@ def flatten_rows(model: onnx.ModelProto) -> onnx.ModelProto:
             for user, index in users:
                 user.replace_input_with(index, back)
     _join_reshapes(graph)
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted)
+    return without_unused(converted)
 
 
 def _sizes_of_rows(node: ir.Node) -> tuple[int, ...] | None:

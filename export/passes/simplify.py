@@ -3,14 +3,10 @@
 import numpy as np
 import onnx
 import onnx_ir as ir
-from onnx_ir.passes.common import (
-    CommonSubexpressionEliminationPass,
-    DeduplicateInitializersPass,
-    RemoveUnusedNodesPass,
-)
+from onnx_ir.passes.common import CommonSubexpressionEliminationPass, DeduplicateInitializersPass
 
 from export.passes.constants import constant_of, new_constant
-from export.weights import to_proto
+from export.weights import without_unused
 
 
 def simplify(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -25,20 +21,7 @@ def simplify(model: onnx.ModelProto) -> onnx.ModelProto:
             _index_by_scalar(node)
     DeduplicateInitializersPass()(converted)
     CommonSubexpressionEliminationPass()(converted)
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted)
-
-
-def split_gemms(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Write every Gemm with constant weights as MatMul and Add, as other linear layers are; ONNX Runtime joins them
-    again.
-    """
-    converted = ir.from_proto(model)
-    for node in list(converted.graph):
-        if node.op_type == "Gemm":
-            _split_gemm(converted.graph, node)
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted)
+    return without_unused(converted)
 
 
 def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -47,7 +30,9 @@ def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
     The exporter writes ``x @ transpose(w)`` where another node reads ``w`` too: the lookup of words in a table that is
     also the projection to them. Here the product gets a transposed copy.
     """
-    converted = ir.from_proto(split_gemms(model))
+    converted = ir.from_proto(model)
+    for gemm in [node for node in converted.graph if node.op_type == "Gemm"]:
+        _split_gemm(converted.graph, gemm)
     for product in [node for node in converted.graph if node.op_type == "MatMul"]:
         transposed = product.inputs[1]
         transpose = None if transposed is None else transposed.producer()
@@ -55,12 +40,13 @@ def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
         if weight is not None and weight.ndim == 2:
             name = f"{product.outputs[0].name}/weight"
             product.replace_input_with(1, new_constant(converted.graph, name, np.ascontiguousarray(weight.T)))
-    RemoveUnusedNodesPass()(converted)
-    return to_proto(converted)
+    return without_unused(converted)
 
 
 def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:
-    """``alpha * a @ b + beta * c`` becomes MatMul and Add, where ``b`` and ``c`` are constants."""
+    """``alpha * a @ b + beta * c`` becomes MatMul and Add, where ``b`` and ``c`` are constants; ONNX Runtime joins them
+    again.
+    """
     a, b, c = (*gemm.inputs, None)[:3]
     weight, bias = constant_of(b), constant_of(c)
     alpha, beta = gemm.attributes.get_float("alpha", 1.0), gemm.attributes.get_float("beta", 1.0)

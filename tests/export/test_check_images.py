@@ -7,7 +7,7 @@ from export.bundle import ExportError
 from export.source import CheckImages
 from tests.frames import blobs
 
-RECORD = {"experiment": {"data": {"max_words": 12}}}
+DATA = {"max_words": 12}
 
 
 @pytest.fixture
@@ -20,21 +20,21 @@ def folder(tmp_path):
 
 def test_the_photographs_of_a_folder_are_read_at_any_size(folder):
     (folder / "kitchen" / "._0.png").write_bytes(b"a file manager's")
-    photographs = CheckImages.find(folder, RECORD)
+    photographs = CheckImages.find(folder, DATA)
     assert [image.shape for image in photographs.read(5)] == [(40, 60, 3), (90, 30, 3)]
 
 
-@pytest.mark.parametrize("data", [{"max_words": 12}, {"dataset": "gone"}, {"options": {"gone": 1}}])
+@pytest.mark.parametrize("data", [DATA, {"dataset": "gone"}, {"options": {"gone": 1}}])
 def test_without_the_runs_data_the_frames_that_ship_are_taken(tmp_path, monkeypatch, data):
     monkeypatch.setenv("SMART_CAPTION_DATA", str(tmp_path))
-    photographs = CheckImages.find(None, {"experiment": {"data": data}})
+    photographs = CheckImages.find(None, data)
     assert photographs.description == "frames that ship"
     assert len(photographs.read(3)) == 3
 
 
 def test_a_folder_without_photographs_and_a_broken_one_are_refused(folder, tmp_path):
     with pytest.raises(ExportError, match="has no photographs"):
-        CheckImages.find(tmp_path / "nothing", RECORD)
+        CheckImages.find(tmp_path / "nothing", DATA)
     (folder / "broken.jpg").write_bytes(b"no image")
     with pytest.raises(ExportError, match=r"broken\.jpg"):
-        CheckImages.find(folder, RECORD).read(5)
+        CheckImages.find(folder, DATA).read(5)

@@ -9,12 +9,13 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoImageProcessor
 
 from export.import_checkpoint import __main__ as command
-from export.import_checkpoint.model_folder import GENERATION, PREPROCESSOR, read_weights
+from export.import_checkpoint.model_folder import GENERATION, read_weights
 from export.import_checkpoint.transformers_models import SearchChoices, read_transformers_model
 from tests.frames import blobs
 from tests.published_folders import FLORENCE2_GENERATION, write_chat, write_published
 
 AS_PUBLISHED = SearchChoices()
+PREPROCESSOR = "preprocessor_config.json"
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
 GENERATION_SETTINGS = {
     "suppress_tokens": [3], "begin_suppress_tokens": [3], "bad_words_ids": [[3]], "sequence_bias": [[[3], -1.0]],
@@ -96,7 +97,7 @@ def with_tensors(**changes):
 )
 def test_frames_are_those_of_the_published_processor(settings, tmp_path):
     write_published(tmp_path, "git")
-    with_settings("preprocessor_config.json", **settings)(tmp_path)
+    with_settings(PREPROCESSOR, **settings)(tmp_path)
     backbone = read_transformers_model("git", str(tmp_path), None, AS_PUBLISHED).backbone
     photograph = blobs(1, 60, 80)
     processor = AutoImageProcessor.from_pretrained(tmp_path, use_fast=False)
@@ -179,8 +180,14 @@ def truncated(folder):
         (truncated, "is no safetensors file"),
         (without("model.safetensors"), "has no weights: model.safetensors or pytorch_model.bin"),
         (without(PREPROCESSOR), "preprocessor_config.json"),
-        (with_settings(PREPROCESSOR, do_resize=False), "preprocessor_config.json sets do_resize to false"),
-        (with_settings(PREPROCESSOR, do_pad=True), "preprocessor_config.json sets do_pad, which is not known here"),
+        (
+            with_settings(PREPROCESSOR, do_resize=False),
+            "preprocessor_config.json sets do_resize to false",
+        ),
+        (
+            with_settings(PREPROCESSOR, do_pad=True),
+            "preprocessor_config.json sets do_pad, which is not known here",
+        ),
         *(
             (with_settings(GENERATION, **{key: value}), f"generation_config.json has {key} {value}, which the search")
             for key, value in GENERATION_SETTINGS.items()

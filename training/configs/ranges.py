@@ -22,6 +22,7 @@ Float = Annotated[float, Strict(), AllowInfNan(False)]
 PositiveFloat = Annotated[float, Strict(), AllowInfNan(False), Field(gt=0)]
 NonNegativeFloat = Annotated[float, Strict(), AllowInfNan(False), Field(ge=0)]
 Share = Annotated[float, Strict(), AllowInfNan(False), Field(ge=0, lt=1)]
+PositiveShare = Annotated[float, Strict(), AllowInfNan(False), Field(gt=0, le=1)]
 Bool = Annotated[bool, Strict()]
 Str = Annotated[str, Strict()]
 FileName = Annotated[str, Strict(), AfterValidator(_file_name)]
@@ -40,6 +41,7 @@ _BOUNDS = {
     "greater_than": "more than {gt:g}",
     "greater_than_equal": "at least {ge:g}",
     "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
     "literal_error": "one of {expected}",
 }
 """What a value must be, likewise."""

@@ -21,6 +21,7 @@ from training.configs.ranges import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    PositiveShare,
     Share,
     Str,
 )
@@ -220,7 +221,7 @@ class PhaseConfig:
     """Number of parts in which a process computes its images of a step in sequence: less memory, the same result."""
     flip: Bool = True
     """Mirror half of the images."""
-    crop: Float = 1.0
+    crop: PositiveShare = 1.0
     """Smallest share of each side that a random crop keeps; 1: the whole image."""
     degrade: Share = 0.0
     """Share of the views that are made worse as a robot's camera makes them: dark, tilted, blurred, noisy or
@@ -236,7 +237,7 @@ class PhaseConfig:
     """A key of :data:`training.objectives.OBJECTIVES`."""
     backbone_learning_rate: NonNegativeFloat = 0.0
     """Peak learning rate of the backbone; 0 freezes it and, with a ``crop`` of 1, uses cached features."""
-    backbone_layer_decay: Float = 1.0
+    backbone_layer_decay: PositiveShare = 1.0
     """Factor of the backbone's learning rate from one layer to the layer before it, e.g. 0.75 for a vision transformer;
     1: all layers learn at one rate."""
     backbone_coarse_only: Bool = False
@@ -278,10 +279,6 @@ class PhaseConfig:
             )
         if self.stop_after > self.epochs:
             raise ValueError(f"stop_after must be at most epochs, {self.epochs}, not {self.stop_after}")
-        if not 0 < self.backbone_layer_decay <= 1:
-            raise ValueError(f"backbone_layer_decay must be more than 0 and at most 1, not {self.backbone_layer_decay}")
-        if not 0 < self.crop <= 1:
-            raise ValueError(f"crop must be more than 0 and at most 1, not {self.crop}")
         if self.scheduled_sampling.maximum and self.objective != "cross_entropy":
             raise ValueError(f"scheduled_sampling is a part of cross_entropy; {self.objective} has none")
         if self.cider_btw_reward and self.objective != "self_critical":
@@ -352,7 +349,7 @@ class ExperimentConfig:
     """Name of the run and of its folder."""
     phases: list[PhaseConfig]
     seed: NonNegativeInt = 1
-    precision: Str = "auto"
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """``fp32``, ``bf16``, ``fp16`` (autocast; the gradients of ``fp16`` are scaled), or ``auto``: the fastest one, see
     :mod:`training.engine.precision`."""
     compile: Bool = False
@@ -401,8 +398,6 @@ class ExperimentConfig:
             raise ValueError("phases: expected a list of phases, found none")
         if self.phases[0].from_best:
             raise ValueError("phases[0]: from_best: no phase comes before it")
-        if self.precision not in (known := ("auto", "fp32", "bf16", "fp16")):
-            raise ValueError(f"precision must be one of {', '.join(known)}, not {self.precision!r}")
         if self.data.extend_vocabulary and not self.start_from:
             raise ValueError("data: extend_vocabulary needs start_from, whose vocabulary it extends")
         if not self.start_from:

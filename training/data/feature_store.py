@@ -127,7 +127,8 @@ class FeatureStore:
         entry = self.entry(image)
         boxes = self.shards[entry.shard].boxes.array[entry.place] if entry.has_boxes else None
         size = (entry.width, entry.height) if entry.width else None
-        return checked_regions(_where(self.folder, entry.shard, image), self.width, self.tokens(image), boxes, size)
+        where = f"{shard_file(self.folder, entry.shard, 'tokens.npy')}, image {image}"
+        return checked_regions(where, self.width, self.tokens(image), boxes, size)
 
     def read_batch(self, images: Sequence[str]) -> Visual:
         """Read B images as a batch padded with zeros: tokens float16, boxes as fractions, None where any is unknown."""
@@ -216,10 +217,6 @@ def _all_finite(halves: NDArray[np.float16]) -> bool:
     Infinity and NaN are the numbers with the greatest exponent, so they are the greatest bit patterns of their sign.
     """
     return bool(halves.view(np.int16).max() < 0x7C00 and halves.view(np.uint16).max() < 0xFC00)
-
-
-def _where(folder: Path, shard: int, image: str) -> str:
-    return f"{shard_file(folder, shard, 'tokens.npy')}, image {image}"
 
 
 def shard_file(folder: Path, number: int, kind: str) -> Path:

@@ -31,6 +31,7 @@ from training.data.stored_features import check_images, open_stored_features, re
 from training.data.views import EpochViews
 from training.errors import ConfigError, DataError
 from training.models import FAMILIES
+from training.models.attention import converted_for_products
 from training.models.captioner import Captioner, Visual
 from training.models.layers import mean_of_real
 from training.vision.backbone import Backbone, CachesEarlyLayers
@@ -282,8 +283,7 @@ class BackboneInputs(VisualInputs):
                 # index_copy refuses float16 under autocast
                 features[batch.rows] = computed.reshape(-1, *features.shape[1:]).to(features.dtype)
             self._keep(batch.missing, features[batch.rows].half().cpu().numpy())
-        device = features.device.type
-        return features.to(torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32)
+        return converted_for_products(features.float())
 
     def _keep(self, views: Sequence[str], features: NDArray[np.float16]) -> None:
         assert self._store is not None

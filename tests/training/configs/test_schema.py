@@ -47,7 +47,7 @@ def test_every_experiment_file_of_the_repository_is_well_formed(path):
         ({"phases": []}, "phases: expected a list of phases"),
         ({"phases": [{"name": "p", "epochs": 1}]}, r"phases\[0\]: learning_rate is missing"),
         ({"phases": [{"name": "p", "epochs": "two", "learning_rate": 1}]}, r"phases\[0\]: epochs: expected int"),
-        ({"precision": "fp8"}, "precision must be"),
+        ({"precision": "fp8"}, "precision must be one of auto, fp32, bf16, fp16, not 'fp8'"),
         ({"image_size": -1}, "image_size must be at least 0"),
         ({"data": 3}, "data: expected keys"),
         ({"data": {"options": {"karpathy": "x"}}}, "data: options: unknown key 'karpathy'; known are folder"),
@@ -83,7 +83,8 @@ def test_every_experiment_file_of_the_repository_is_well_formed(path):
         (phase(label_smoothing=1.0), r"phases\[0\]: label_smoothing must be less than 1"),
         (phase(cider_btw_reward=0.1), r"phases\[0\]: cider_btw_reward is for self_critical, cross_entropy has no"),
         (phase(average=1.0), r"phases\[0\]: average must be less than 1"),
-        (phase(crop=0.0), r"phases\[0\]: crop must be more than 0 and at most 1"),
+        (phase(crop=0.0), r"phases\[0\]: crop must be more than 0, not 0.0"),
+        (phase(crop=1.5), r"phases\[0\]: crop must be at most 1, not 1.5"),
     ],
 )
 def test_a_malformed_value_is_refused_with_its_place(tmp_path, change, complaint):
