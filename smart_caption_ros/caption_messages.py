@@ -1,4 +1,4 @@
-"""Convert between caption records and Caption messages, of the classes of rclpy or of those that rosbags makes."""
+"""Convert between caption records and Caption messages; the message classes may be those of rclpy or of rosbags."""
 
 import math
 from typing import Any
@@ -9,17 +9,17 @@ from smart_caption_ros.record import CaptionRecord, CaptionStatus, CoverageReaso
 
 MS_PER_S = 1000.0
 CAPTION_STATUSES = dict(enumerate(CaptionStatus))
-"""Status by the number in a message, the constants STATUS_* of Caption.msg."""
+"""Status by its number in a message, the STATUS_ constants of Caption.msg."""
 COVERAGE_REASONS = dict(enumerate(CoverageReason))
-"""Reason by the number in a message, the constants REASON_* of Coverage.msg."""
+"""Reason by its number in a message, the REASON_ constants of Coverage.msg."""
 
 
 def to_message(types: Any, record: CaptionRecord, header: Any) -> Any:
     """Convert a record to a message.
 
     Args:
-        types: the message classes, such as the module ``smart_caption_ros.msg``; fields not given have defaults.
-        header: header of the source image; copied unchanged, and read in place of the record's stamp and frame.
+        types: namespace of the message classes, whose fields have defaults: the module ``smart_caption_ros.msg``, say.
+        header: header of the source image; used unchanged, instead of the stamp and frame of the record.
     """
     caption, grounding, timing = record.caption, record.grounding, record.caption.timing
     return types.Caption(
@@ -64,10 +64,10 @@ def to_message(types: Any, record: CaptionRecord, header: Any) -> Any:
 
 
 def from_message(message: Any, *, camera: str | None = None, source: str = "") -> CaptionRecord:
-    """Convert a message that has just been received; a stranger's numbers and indices are checked.
+    """Convert a message that has just been received; its numbers and indices are checked, as any node may publish it.
 
     Args:
-        camera: name of the camera in the record; None takes that of the message.
+        camera: name of the camera in the record; None takes the name in the message.
     """
     timing, coverage = message.timing, message.coverage
     caption = Caption(
@@ -101,7 +101,7 @@ def from_message(message: Any, *, camera: str | None = None, source: str = "") -
         grounding=_grounding(message, reason),
         coverage_reason=reason,
         coverage_message=coverage.reason_message,
-        # Not above 0: the image has no stamp or one of the future, or the node's clock does not run.
+        # 0 or less: the image has no stamp, its stamp lies in the future, or the clock of the node has not started.
         age_at_start_s=timing.age_at_start_ms / MS_PER_S
         if timing.age_at_start_ms > 0 and math.isfinite(timing.age_at_start_ms)
         else None,
@@ -143,7 +143,7 @@ def _coverage(types: Any, record: CaptionRecord) -> Any:
 
 
 def _grounding(message: Any, reason: CoverageReason) -> Grounding | None:
-    """Convert the nouns and the coverage; a noun of a word that the caption does not have is left out."""
+    """Convert the nouns and the coverage; nouns whose word index is out of range are left out."""
     coverage, words, objects = message.coverage, len(message.words), len(message.objects)
     nouns = [
         GroundedNoun(
@@ -176,5 +176,5 @@ def _xyxy(box: Any) -> tuple[float, float, float, float]:
 
 
 def _finite(value: float) -> float | None:
-    """Return a number; None for NaN and infinity, which the message of a stranger may hold."""
+    """Return a number, or None for NaN and infinity."""
     return value if math.isfinite(value) else None

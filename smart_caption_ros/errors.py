@@ -1,8 +1,8 @@
-"""The base of the errors that the commands print, and the error that the modules of noun coverage share."""
+"""Base class of the errors that commands print, and the error that the modules of noun coverage share."""
 
 
 class ExpectedError(Exception):
-    """Something that a user can mend: the message is one sentence that says what is wrong, where, and what to do."""
+    """An error that the user can correct; its message says in one sentence what is wrong, where, and what to do."""
 
 
 class CoverageError(ExpectedError):

@@ -1,4 +1,4 @@
-"""Files: the one way to write them, checksums, the cache folder, configuration files and message definitions.
+"""Write files atomically, compute checksums, and find the cache folder, configuration files and message definitions.
 
 Every output is written under another name and then renamed; an input, a folder, a pipe or a device is never replaced.
 """
@@ -18,35 +18,35 @@ from smart_caption_ros.errors import ExpectedError
 PACKAGE = "smart_caption_ros"
 FAST_DDS_PROFILE = "fastdds_shared_memory.xml"
 PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
-"""The variable read by Jazzy's Fast DDS, which ignores FASTDDS_DEFAULT_PROFILES_FILE."""
+"""Environment variable that Fast DDS of Jazzy reads; it ignores FASTDDS_DEFAULT_PROFILES_FILE."""
 UNFINISHED = ".unfinished"
-"""Suffix of files that are being written; a killed process leaves such a file behind."""
+"""Suffix of files that are being written; a killed process leaves such files behind."""
 _STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 class OutputError(ExpectedError, OSError):
-    """An output that must not be written: an input, a folder, a pipe or a device. Commands exit with status 2."""
+    """The output is an input, a folder, a pipe or a device, and must not be replaced. Commands exit with status 2."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
-        self.strerror = sentence  # for what reports any OSError
+        self.strerror = sentence  # for code that reports any OSError
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> Path:
-    """Check that a file may be written, before the work begins whose result it holds.
+    """Check that an output file may be written; commands call this before they begin to work.
 
     Args:
-        path: the output. A regular file, a new name, or a symbolic link to one, whose target is written and which stays
-            a link; or /dev/null, /dev/stdout, /dev/stderr and /dev/fd/N, which are written through.
-        inputs: files that are read. They are compared by inode, so that links do not hide them; those that do not exist
-            are passed over.
+        path: the output. It may be a regular file, a new name, or a symbolic link to one of these, which stays a link
+            and whose target is written; or /dev/null, /dev/stdout, /dev/stderr and /dev/fd/N, which are written to.
+        inputs: files that are read. They are compared by inode, so that links are recognised; files that do not exist
+            are ignored.
 
     Returns:
         The file that is written: ``path`` with its links resolved.
 
     Raises:
         OutputError: the path is an input, a folder, a pipe or a device.
-        OSError: the path leads nowhere, for example because its links are a circle.
+        OSError: the path cannot be resolved, for example because its links form a circle.
     """
     if _is_stream(path):
         return path
@@ -77,13 +77,13 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> Path:
 
     Args:
         folder: a folder, a new name, or a symbolic link to one, whose target is replaced.
-        inputs: files and folders that are read; those that do not exist are passed over.
+        inputs: files and folders that are read; those that do not exist are ignored.
 
     Returns:
         The folder that is replaced: ``folder`` with its links resolved.
 
     Raises:
-        OutputError: there is something else than a folder, or an input is the folder or lies in it.
+        OutputError: the path exists and is not a folder, or an input is this folder or lies in it.
     """
     target = Path(os.path.realpath(folder))
     if target.exists():
@@ -100,26 +100,26 @@ def check_output_folder(folder: Path, inputs: Iterable[Path] = ()) -> Path:
 def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """Yield a path beside ``path`` to write to; rename it to ``path`` at the end, or remove it after an exception.
 
-    The yielded path has another suffix than ``path``: pass the format to functions that derive it from the suffix, and
-    an open file to ``numpy.save``, which would append ``.npy``.
+    The yielded path does not have the suffix of ``path``: pass the format to functions that derive it from the suffix,
+    and an open file to ``numpy.save``, which would append ``.npy``.
 
-    Arguments and errors are those of :func:`check_output`; an OSError of writing names ``path``.
+    Arguments and errors are those of :func:`check_output`; an OSError during writing names ``path``.
     """
     target = check_output(path, inputs)
     if _is_stream(path):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder, path.name)
-            # Appends: a file that stdout was redirected to may already have content.
+            # Appended: if stdout is redirected to a file, that may already have content.
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
                 stream.write(Path(folder, path.name).read_bytes())
         return
-    # Processes that write the same file at a time have different ids.
+    # The process id keeps apart processes that write the same file at the same time.
     unfinished = target.with_name(f"{target.name}.{os.getpid()}{UNFINISHED}")
     try:
         yield unfinished
         unfinished.replace(target)
     except BaseException as error:
-        with suppress(OSError):  # the first error is raised
+        with suppress(OSError):  # the error of the block is raised
             unfinished.unlink()
         _name_file(error, path, unfinished)
         raise
@@ -129,7 +129,7 @@ def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Pat
 def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """Yield a new folder beside ``folder`` to write to; replace ``folder`` with it at the end, or remove it on failure.
 
-    Raises OutputError as :func:`check_output_folder`, and OSError where another process has just replaced the folder.
+    Raises OutputError as :func:`check_output_folder` does, and OSError if another process has just replaced the folder.
     """
     target = check_output_folder(folder, inputs)
     unfinished, outgoing = (target.with_name(f"{target.name}.{os.getpid()}{end}") for end in (UNFINISHED, ".replaced"))
@@ -149,7 +149,7 @@ def folder_replaced_atomically(folder: Path, inputs: Iterable[Path] = ()) -> Ite
 
 
 def inode_of(path: Path) -> tuple[int, int] | None:
-    """Return what tells the file at a path from all others; None where there is none."""
+    """Return device and inode, which identify the file at a path; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -158,13 +158,13 @@ def inode_of(path: Path) -> tuple[int, int] | None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path stands for an open file of this process, or for /dev/null."""
+    """Return whether a path stands for an open file of this process or for /dev/null."""
     absolute = path.absolute()
     return str(absolute) in _STREAMS or str(absolute.parent) in ("/dev/fd", "/proc/self/fd")
 
 
 def _name_file(error: BaseException, path: Path, unfinished: Path) -> None:
-    """Let an error of the system name the file that is being written: that of a full disk names none."""
+    """Set the file name of an OSError to the output; the error of a full disk, for example, names no file."""
     if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(unfinished)):
         error.filename = str(path)
 
@@ -176,9 +176,9 @@ def write_bytes_atomically(path: Path, data: bytes, inputs: Iterable[Path] = ())
 
 
 def write_text_atomically(path: Path, text: str, inputs: Iterable[Path] = ()) -> None:
-    """Write a UTF-8 file atomically; line ends are not converted, and "?" stands for what has no UTF-8 form.
+    """Write a UTF-8 file atomically; line ends are not converted, and lone surrogates are written as "?".
 
-    That is half a surrogate pair, which Python's names of files have for bytes that are not UTF-8.
+    File names in Python have lone surrogates for bytes that are not UTF-8.
     """
     write_bytes_atomically(path, text.encode(errors="replace"), inputs)
 
@@ -203,28 +203,28 @@ def cache_folder() -> Path:
 
 
 def xdg_folder(variable: str, otherwise: str) -> Path:
-    """Return this package's folder in the one that a variable names, or else in one of the home folder."""
+    """Return the folder of this package below the folder that a variable names, else below one in the home folder."""
     chosen = os.environ.get(variable, "")
-    # The XDG specification demands that relative paths are ignored.
+    # The XDG specification says that relative paths are to be ignored.
     return (Path(chosen) if chosen.startswith("/") else Path.home() / otherwise) / PACKAGE
 
 
 def config_file(name: str) -> Path:
-    """Find a file of the package's `config/` folder; raises FileNotFoundError where it is not installed."""
+    """Find a file of the package's `config/` folder; raises FileNotFoundError if it is not installed."""
     return _installed(f"config/{name}")
 
 
 def message_definitions() -> dict[str, Path]:
-    """Find the definitions of the package's messages: the name of each message, "Caption", and its .msg file.
+    """Find the definitions of the package's messages: the .msg file of each message by its name, such as "Caption".
 
-    They are readable without ROS. Raises FileNotFoundError where they are not installed.
+    They are readable without ROS. Raises FileNotFoundError if they are not installed.
     """
     folder = _installed("msg/Caption.msg").parent
     return {path.stem: path for path in sorted(folder.glob("*.msg"))}
 
 
 def _installed(name: str) -> Path:
-    """Find a file in the checkout, in the package that pip installs, whose `interfaces` setup.py fills, or in ROS."""
+    """Find a file in the checkout, in the folder `interfaces` that setup.py adds to the package, or in ROS."""
     package = Path(__file__).resolve().parent
     checkout = [package.parent] if (package.parent / "package.xml").is_file() else []
     prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]

@@ -1,11 +1,11 @@
-"""Values as JSON that every reader takes: no infinity, no NaN and no half of a surrogate pair, which JSON lacks."""
+"""Encode values as JSON that every parser accepts: without infinity, NaN and lone surrogates."""
 
 import json
 import math
 import re
 from typing import Any
 
-# An escape sequence of JSON; the group is half a surrogate pair without its other half.
+# An escape sequence of JSON; the group matches a lone surrogate.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -14,19 +14,19 @@ _ESCAPE = re.compile(
 def json_text(value: Any, **settings: Any) -> str:
     """Encode a value as JSON, with null in place of infinity and NaN.
 
-    Half of a surrogate pair, which stands for a byte of a file name that is not UTF-8, is written as `\\udce9`.
+    A lone surrogate, which stands for a byte of a file name that is not UTF-8, is written as the text `\\udce9`.
     """
     try:
         text = json.dumps(value, allow_nan=False, **settings)
     except ValueError:
         return json.dumps(_valid(value), allow_nan=False, **settings)
-    # Most texts have neither; pairs are written as two escapes, and stay as they are.
+    # Most texts have no surrogate. A pair, which is written as two escapes, is not changed.
     return text if text.isascii() and "\\ud" not in text else json.dumps(_valid(value), allow_nan=False, **settings)
 
 
 def replace_lone_surrogates(json_text: str) -> str:
-    """Replace halves of surrogate pairs in a JSON text that is read by question marks: no UTF-8 can hold them."""
-    if "\\ud" not in json_text and "\\uD" not in json_text:  # a surrogate, whole pairs included
+    """Replace the lone surrogates in a JSON text by question marks, because they have no UTF-8 encoding."""
+    if "\\ud" not in json_text and "\\uD" not in json_text:  # no surrogate at all, which is the usual case
         return json_text
     return _ESCAPE.sub(lambda escape: "?" if escape[1] else escape[0], json_text)
 

@@ -1,4 +1,4 @@
-"""One-slot mailbox: the newest item replaces the one that waits."""
+"""One-slot mailbox: a new item replaces the one that waits."""
 
 import threading
 from typing import Generic, TypeVar
@@ -19,11 +19,11 @@ class Mailbox(Generic[T]):
         return not self._slot
 
     def put(self, item: T) -> bool:
-        """Put an item into the slot; an item that waits there is dropped and counted.
+        """Put an item into the slot; an item that is already there is dropped and counted.
 
         Returns:
-            True when the slot was empty, so that the working thread has to be notified; False when the item replaced
-            one for which it was notified already.
+            True if the slot was empty, so that the caller has to notify the working thread; False if the item replaced
+            another one, for which the thread is already notified.
         """
         with self._lock:
             was_empty = not self._slot
@@ -32,7 +32,7 @@ class Mailbox(Generic[T]):
             return was_empty
 
     def take(self) -> tuple[T, int] | None:
-        """Take the item out of the slot, with the number of items dropped since the last one; None if it is empty."""
+        """Take the item, with the number of items dropped since the last one taken; None if the slot is empty."""
         with self._lock:
             if not self._slot:
                 return None

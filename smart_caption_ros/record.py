@@ -1,7 +1,7 @@
 """The caption record: a caption with its evidence, and where and when it was seen; to and from JSON.
 
-All programs pass captions on as a :class:`CaptionRecord`: `describe`, `watch`, `serve`, the log, bags, the demo and the
-nodes. :mod:`smart_caption_ros.caption_messages` converts it to and from the ROS message.
+`describe`, `watch`, `serve`, the log, bags, the demo and the nodes all use :class:`CaptionRecord`.
+:mod:`smart_caption_ros.caption_messages` converts it to and from the ROS message.
 """
 
 import enum
@@ -22,18 +22,18 @@ from smart_caption_ros.text import shortened, visible
 from smart_caption_ros.viewing import encode_picture
 
 FORMAT = 3
-"""Version of the JSON record, its key `format`; it grows when a key changes its meaning or goes."""
+"""Version of the JSON record, in its key `format`; incremented when a key is removed or changes its meaning."""
 
 _JPEG_START = b"\xff\xd8\xff"
-_EARLIEST_NS = 946_684_800 * 10**9  # the year 2000: an earlier stamp counts from another start than 1970
+_EARLIEST_NS = 946_684_800 * 10**9  # the year 2000: earlier stamps do not count from 1970
 _MAX_AHEAD_NS = 86_400 * 10**9
 _NO_BOX = (math.nan,) * 4
 _PLURAL = re.compile(r"[^su]s$")
-"""Class names that take no article: skis and scissors, unlike glass and bus."""
+"""Class names that are plurals and take no article: skis and scissors, but not glass and bus."""
 
 
 class CaptionStatus(enum.Enum):
-    """What came of an image, in the order of the constants STATUS_* of Caption.msg; the values are for a person."""
+    """Result of captioning an image, in the order of the STATUS_ constants of Caption.msg; the values are shown."""
 
     OK = "ok"
     NOTHING_FOUND = "nothing found"
@@ -43,7 +43,7 @@ class CaptionStatus(enum.Enum):
 
 
 class CoverageReason(enum.Enum):
-    """Why coverage was not measured, in the order of the constants REASON_* of Coverage.msg."""
+    """Why coverage was not measured, in the order of the REASON_ constants of Coverage.msg."""
 
     NONE = "none"
     NOT_CAPTIONED = "not captioned"
@@ -70,14 +70,14 @@ class NounState(enum.Enum):
 
 @dataclass(frozen=True)
 class Trust:
-    """Which captions are refused, and what is said in their place.
+    """Rule by which captions are refused, and what replaces their text.
 
-    A caption of an image without detail is refused in any case.
+    A caption of an image without detail is always refused.
 
     Attributes:
-        min_calibrated_confidence: captions with a lower calibrated confidence are refused, and those of bundles that
-            give none; 0 accepts all.
-        lists_objects: whether the text of a refused caption is the plain list of the detected objects.
+        min_calibrated_confidence: captions with a lower calibrated confidence, or without one, are refused; 0 accepts
+            all.
+        lists_objects: whether a refused caption gets the plain list of the detected objects as its text.
     """
 
     min_calibrated_confidence: float = 0.0
@@ -90,14 +90,14 @@ ACCEPT_ALL = Trust()
 class LazyImage:
     """The image of a caption, decoded and encoded only when asked for.
 
-    Both methods keep their result. Two threads that ask at once may both compute it, and get equal results.
+    Both methods cache their result. Two threads that call one at the same time may both compute it, with equal results.
     """
 
     def __init__(self, decode: Callable[[], NDArray[np.uint8]], encoded: bytes | None = None) -> None:
         """
         Args:
             decode: returns the pixels, uint8 (H, W, 3) BGR; raises ImageError.
-            encoded: the image as a file's bytes, if there are any.
+            encoded: the bytes of an image file, if the image has one.
         """
         self._decode = decode
         self._bgr: NDArray[np.uint8] | None = None
@@ -109,13 +109,13 @@ class LazyImage:
         return cls(lambda: image_bgr)
 
     def bgr(self) -> NDArray[np.uint8]:
-        """Return the pixels, uint8 (H, W, 3) BGR; do not change them. Raises ImageError."""
+        """Return the pixels, uint8 (H, W, 3) BGR, which must not be modified; raises ImageError."""
         if self._bgr is None:
             self._bgr = self._decode()
         return self._bgr
 
     def jpeg(self) -> bytes:
-        """Return a JPEG file's bytes: as they were received, else encoded. Raises ImageError or OSError."""
+        """Return a JPEG file as bytes: the received one, else the pixels encoded. Raises ImageError or OSError."""
         if self._jpeg is None:
             self._jpeg = encode_picture(self.bgr(), ".jpg")
         return self._jpeg
@@ -123,7 +123,7 @@ class LazyImage:
 
 @dataclass(frozen=True)
 class Pose:
-    """Where something was, in a coordinate frame.
+    """Position and orientation in a coordinate frame.
 
     Attributes:
         position: x, y, z in metres.
@@ -137,28 +137,28 @@ class Pose:
 
 @dataclass(frozen=True)
 class CaptionRecord:
-    """What came of one image: a caption with its evidence, and where and when the image was taken.
+    """The caption of one image with its evidence, and where and when the image was taken.
 
     Attributes:
-        caption: the caption; without text, words and objects where the image was not captioned.
-        camera: name of the camera, unique within a feed; empty where there is none.
+        caption: the caption; its text, words and objects are empty if the image was not captioned.
+        camera: name of the camera, unique within a feed; empty if it has none.
         source: full name of the topic, or the source as the user named it.
         robot: name of the robot or host; empty if unknown.
-        name: name of the image where it has one: a file name, or the source's name and a number.
-        status: what came of the image; look at it before using the text.
-        status_message: one sentence about a status other than OK, else empty.
+        name: name of the image if it has one: a file name, or the name of the source with a number.
+        status: result of captioning the image; check it before using the text.
+        status_message: one sentence that explains a status other than OK, else empty.
         received_s: when the caption was received, seconds since the epoch.
-        received_monotonic_s: the same by :func:`time.monotonic`; not part of the JSON.
-        stamp_ns: of the image's header in nanoseconds, or since the start of a video; None for one without a stamp.
+        received_monotonic_s: the same time by :func:`time.monotonic`; not part of the JSON.
+        stamp_ns: stamp of the image's header, or time since the start of a video, nanoseconds; None without a stamp.
         frame_id: coordinate frame of the image's header; empty without ROS.
-        grounding: the nouns of the caption, their objects, and coverage; None where nouns were not matched.
-        coverage_reason: why something of the coverage was not measured.
-        coverage_message: the same in one sentence, else empty.
+        grounding: the nouns of the caption, their objects, and coverage; None if nouns were not matched.
+        coverage_reason: why coverage or a part of it was not measured.
+        coverage_message: the reason in one sentence; empty if everything was measured.
         age_at_start_s: time from the stamp of the image, or from reading it, to the start of the work on it, by the
-            clock of the captioner; None where the image has no stamp.
+            clock of the captioner; None if the image has no stamp.
         detection_wait_s: time from the finished caption to its detections; 0 without a wait.
-        dropped: images that newer ones replaced since the caption before it.
-        image: the image, if the receiver asked for images and got this one; not part of the JSON.
+        dropped: number of images that newer ones replaced since the previous caption.
+        image: the image, if the receiver asked for images and received this one; not part of the JSON.
     """
 
     caption: Caption
@@ -191,7 +191,7 @@ class CaptionRecord:
         has_detector: bool = True,
         **fields: Any,
     ) -> "CaptionRecord":
-        """Make the record of a caption that the captioner gave, with the status that it earns."""
+        """Make the record of a caption from the captioner; `trust` decides its status."""
         if grounding is None:
             reason, sentence = CoverageReason.DISABLED, "noun coverage is off"
         elif not has_detector:
@@ -217,7 +217,7 @@ class CaptionRecord:
 
         Args:
             status_message: why, in one sentence.
-            image_size: width and height in pixels, if they are known.
+            image_size: width and height in pixels; zeros if unknown.
             total_s: time from the start of the work on the image.
         """
         timing = Timing(preprocess_s=0.0, vision_s=0.0, decode_s=0.0, total_s=total_s, steps=0)
@@ -231,12 +231,12 @@ class CaptionRecord:
         )
 
     def judged(self, trust: Trust) -> "CaptionRecord":
-        """Return the record with the status that its caption earns.
+        """Return the record with the status that `trust` gives to its caption.
 
-        A refused caption has the status LOW_CONFIDENCE and neither text, words, alternatives nor nouns; its score and
-        confidences stay, and the status message cites it. With `trust.lists_objects` it has the words and nouns of the
-        list of its objects, without probabilities and boxes. The record of an image without a caption is returned as
-        it is.
+        A refused caption gets the status LOW_CONFIDENCE and loses its text, words, alternatives and nouns; its score
+        and confidences are kept, and the status message quotes its text. With `trust.lists_objects` it gets the words
+        and nouns of the list of its objects, without probabilities and boxes. The record of an image without a caption
+        is returned unchanged.
         """
         caption = self.caption
         if self.status is CaptionStatus.OK:
@@ -247,7 +247,7 @@ class CaptionRecord:
                 return self
             reason = f'"{visible(caption.text)}" is refused: {refusal}'
         elif self.status is CaptionStatus.LOW_CONFIDENCE and not caption.text and trust.lists_objects:
-            reason = self.status_message  # refused by another program
+            reason = self.status_message  # another program has refused it
         else:
             return self
         words, nouns = _object_list(caption.objects) if trust.lists_objects else ((), ())
@@ -280,7 +280,7 @@ class CaptionRecord:
 
     @property
     def age_s(self) -> float | None:
-        """Time from the stamp of the image, or from reading it, until its caption was complete; None if unknown."""
+        """Time from the stamp of the image, or from reading it, to its complete caption, seconds; None if unknown."""
         if self.age_at_start_s is None:
             return None
         grounding_s = 0.0 if self.grounding is None else self.grounding.time_s
@@ -289,10 +289,10 @@ class CaptionRecord:
 
     @property
     def time_ns(self) -> int:
-        """When the image was taken, as well as the record can know, nanoseconds since 1970.
+        """Time at which the image was taken, as far as it is known, nanoseconds since 1970.
 
-        The stamp, unless it is no time of day (a simulation's, or one since the start of a camera): then the time at
-        which the caption was received.
+        This is the stamp, or the time at which the caption was received if the stamp does not count from 1970, as in a
+        simulation or from a camera that counts from its start.
         """
         received_ns = round(self.received_s * 1e9)
         if self.stamp_ns is not None and _EARLIEST_NS <= self.stamp_ns <= received_ns + _MAX_AHEAD_NS:
@@ -301,7 +301,7 @@ class CaptionRecord:
 
     @property
     def looked_for_objects(self) -> bool:
-        """Whether the objects of the image are known; there may be none."""
+        """Whether the image was searched for objects; none may have been found."""
         return self.coverage_reason in _OBJECTS_KNOWN
 
     def state_of(self, noun: GroundedNoun) -> NounState:
@@ -313,8 +313,8 @@ class CaptionRecord:
     def to_json(self) -> dict[str, Any]:
         """Convert to JSON values, :data:`FORMAT`; :meth:`from_json` reads them.
 
-        Scores have 4 decimals, boxes are in pixels with 1, times in seconds and durations in milliseconds; null stands
-        for infinity and NaN, and for a box with such a number.
+        Scores have 4 decimals, boxes are in pixels with 1 decimal, times are in seconds and durations in milliseconds.
+        Infinity and NaN are null, and so is a box with such a number.
         """
         caption, grounding, timing = self.caption, self.grounding, self.caption.timing
         return {
@@ -378,10 +378,10 @@ class CaptionRecord:
         """Convert from the values of :meth:`to_json`.
 
         Args:
-            values: the JSON object; further keys are passed over.
+            values: the JSON object; unknown keys are ignored.
 
         Raises:
-            ValueError: it is not such an object; one sentence.
+            ValueError: the values are not a caption record of this format; one sentence.
         """
         try:
             if values.get("format") != FORMAT:
@@ -392,13 +392,14 @@ class CaptionRecord:
 
 
 def coverage_reason_of(grounding: Grounding) -> tuple[CoverageReason, str]:
-    """Return why something was not measured of a caption in whose image objects were looked for, also as a sentence."""
+    """Return why coverage was not fully measured although the image was searched for objects, with a sentence."""
     if grounding.coverage is None:
         return CoverageReason.NO_OBJECTS, "the detector found no objects in the image"
     return (CoverageReason.NONE, "") if grounding.nouns else (CoverageReason.NO_NOUNS, "the caption has no nouns")
 
 
 def _refusal(caption: Caption, trust: Trust) -> str:
+    """Return why a caption is refused; empty if it is accepted."""
     minimum, calibrated = trust.min_calibrated_confidence, caption.calibrated_confidence
     if not caption.shows_detail:
         return "the image shows next to no detail: a covered lens, a blank wall or blur"
@@ -435,10 +436,10 @@ def _object_list(objects: Sequence[DetectedObject]) -> tuple[tuple[str, ...], tu
 def grounding_with(
     nouns: Sequence[GroundedNoun], reason: CoverageReason, coverage: Mapping[str, Any] | None, time_s: float
 ) -> Grounding | None:
-    """Return the nouns and the coverage of a record that was received; None where nouns were not matched.
+    """Build the grounding of a record that was received; None if nouns were not matched.
 
     Args:
-        coverage: the other fields of :class:`Grounding`, as far as they are known; None where it was not measured.
+        coverage: further fields of :class:`Grounding` by name, as far as they are known; None if it was not measured.
     """
     if reason in _NOUNS_UNKNOWN and not nouns:
         return None
@@ -517,7 +518,7 @@ def _from_json(values: Mapping[str, Any], image: LazyImage | None) -> CaptionRec
 
 
 def _values(part: Word | Alternative | DetectedObject) -> dict[str, Any]:
-    """Return the fields, which are the keys in JSON."""
+    """Return the fields by name, which are the keys in JSON."""
     values = {name: rounded(value) if isinstance(value, float) else value for name, value in vars(part).items()}
     if not isinstance(part, Alternative):
         is_finite = all(map(math.isfinite, part.box_xyxy))
@@ -542,7 +543,7 @@ def _xyxy(box: Sequence[float] | None) -> tuple[float, float, float, float]:
 
 
 def _seconds(time_ns: int) -> str:
-    """Write a time exactly, as seconds with 9 decimals: a float has no room for the nanoseconds of today."""
+    """Format a time as seconds with 9 decimals: a float cannot hold the present time to the nanosecond."""
     seconds, nanoseconds = divmod(abs(time_ns), 10**9)
     return f"{'-' if time_ns < 0 else ''}{seconds}.{nanoseconds:09d}"
 

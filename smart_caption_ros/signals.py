@@ -1,4 +1,4 @@
-"""Record SIGINT and SIGTERM, to be checked at safe points instead of interrupting the program anywhere."""
+"""Handle SIGINT and SIGTERM: record them, so that a program ends at points that it chooses."""
 
 import os
 import signal
@@ -11,12 +11,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
-    """End the process with status 0 when one of these signals arrives; to be entered on the main thread.
+    """End the process with status 0 when SIGINT or SIGTERM arrives; to be entered on the main thread.
 
-    For the start of a command, before there is anything to finish: the imports take most of a second, and a
-    KeyboardInterrupt in one of them would print a traceback. :class:`EndSignals` may be entered inside. Afterwards the
-    signals are ignored, because the command has its exit status and the process takes up to seconds to free its memory:
-    a second SIGINT, as `ros2 launch` sends after that of the terminal, would end it as if it had died.
+    For the start of a command, when there is no work to finish yet: the imports take most of a second, and a
+    KeyboardInterrupt during an import would print a traceback. :class:`EndSignals` may be entered inside the block.
+    After the block the signals are ignored: the command has its exit status, but the process may take seconds to free
+    its memory, and a second SIGINT, which `ros2 launch` sends after that of the terminal, would replace the status.
     """
     for number in _SIGNALS:
         signal.signal(number, lambda *ignored: os._exit(0))
@@ -28,10 +28,10 @@ def exit_on_signal() -> Iterator[None]:
 
 
 class EndSignals:
-    """Context manager in which these signals only set `arrived`; to be entered on the main thread.
+    """Context manager in which SIGINT and SIGTERM only set `arrived`; to be entered on the main thread.
 
-    A KeyboardInterrupt during a start or a stop would leave it incomplete, and a terminal and `ros2 launch` together
-    send SIGINT more than once.
+    A KeyboardInterrupt would leave a start or a stop incomplete, and SIGINT may arrive more than once: from the
+    terminal and from `ros2 launch`.
     """
 
     def __init__(self) -> None:

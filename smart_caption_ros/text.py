@@ -1,18 +1,18 @@
-"""Text from outside, made harmless before it goes to a terminal, into messages and logs.
+"""Make untrusted text harmless before it is printed, published or logged.
 
-A caption, the name of a topic or an error can hold escape sequences, which would move the cursor, change the title of
-a terminal's window or, with some terminals, type commands; and marks that reverse the direction of what follows.
+A caption, the name of a topic or an error message can contain escape sequences, which move the cursor, change the title
+of the terminal's window or, in some terminals, type commands; and characters that reverse the direction of the text.
 """
 
 import unicodedata
 
 MAX_FOREIGN_TEXT = 200
-"""Maximum length of a text that comes from a message, a file's content or a library."""
+"""Maximum length of a text from a message, a file or a library."""
 MAX_SENTENCE = 1000
 """Maximum length of a sentence in a node's messages and logs, which quotes such texts."""
 
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-_MAX_COMBINING = 2  # more marks on one letter grow over the lines around it
+_MAX_COMBINING = 2  # a letter with more combining marks covers the lines above and below
 
 
 def shortened(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
@@ -26,21 +26,21 @@ def counted(number: int, noun: str) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """Return the message of an exception on one line; the name of its type where it has none."""
+    """Return the message of an exception on one line, or the name of its type if it has no message."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def reading_problem(error: OSError | ValueError) -> str:
-    """Return why a file could not be read as text, in a clause without the file's name."""
+    """Return why a file could not be read as text, as a clause without the name of the file."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def escaped(text: str) -> str:
-    """Return a text whose control, format, private and unassigned characters are escapes: `\\x1b`, `\\u202e`."""
+    """Replace the control, format, private and unassigned characters of a text by escapes: `\\x1b`, `\\u202e`."""
     shown = []
     combining = 0
     for character in text:
@@ -53,6 +53,6 @@ def escaped(text: str) -> str:
 
 
 def visible(text: str, limit: int = MAX_FOREIGN_TEXT) -> str:
-    """Return a text of one line, at most ``limit`` characters long, with single spaces, and escaped."""
-    # Cut before the escapes as well, so that a text of many megabytes takes no time.
+    """Return a text on one line, escaped, with single spaces, and at most ``limit`` characters long."""
+    # Shortened before it is escaped as well, so that a text of many megabytes takes no time.
     return shortened(escaped(" ".join(text[: 4 * limit].split())), limit)
