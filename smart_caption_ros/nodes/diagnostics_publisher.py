@@ -1,4 +1,4 @@
-"""Publish the diagnostic statuses of a node, through ROS's diagnostic_updater where that is installed."""
+"""Publish the diagnostic statuses of a node, with ROS's diagnostic_updater where it is installed."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -14,14 +14,14 @@ except ImportError:  # it is not on PyPI
 
 
 PERIOD_S = 1.0
-"""Time between two messages, seconds; diagnostic_updater has a parameter for it, `diagnostic_updater.period`."""
+"""Default time between two messages, seconds; diagnostic_updater declares a parameter `diagnostic_updater.period`."""
 
 
 class DiagnosticsPublisher:
     """Publishes on /diagnostics periodically, in every state of the node."""
 
     def __init__(self, node: Node, statuses: Callable[[], list[DiagnosticStatus]]) -> None:
-        """``statuses``: returns the statuses of one message. A name begins with that of the node and ": "."""
+        """``statuses``: returns the statuses of one message; each name begins with the name of the node and ": "."""
         self._node, self._statuses = node, statuses
         period_s = PERIOD_S
         if Updater is None:
@@ -29,7 +29,7 @@ class DiagnosticsPublisher:
             publish = self._publish
         else:
             self._updater = Updater(node, PERIOD_S)
-            # Its timer follows the node's clock, which stands still where a simulation does.
+            # Its timer follows the clock of the node, which stops while a simulation is paused.
             node.destroy_timer(self._updater.timer)
             period_s, publish = self._updater.period, self._publish_by_updater
         create_steady_timer(node, period_s, publish)
@@ -45,7 +45,7 @@ class DiagnosticsPublisher:
             name, _, status.name = status.name.partition(": ")
         full_name = "diagnostic_updater.use_fqn"
         if not (self._node.has_parameter(full_name) and self._node.get_parameter(full_name).value):
-            # With the namespace, for several robots; that of Humble leaves it out in any case.
+            # Includes the namespace, for several robots; diagnostic_updater of Humble always omits it.
             self._updater.node_name = name
         self._updater.publish(statuses)
 
@@ -53,10 +53,10 @@ class DiagnosticsPublisher:
 def diagnostic_status(
     name: str, conditions: Iterable[tuple[bytes, str]], values: Mapping[str, object], hardware_id: str = ""
 ) -> DiagnosticStatus:
-    """Build a status with the most severe condition, the first one of several that are equally severe.
+    """Build a status from the most severe condition, or the first of several that are equally severe.
 
     Args:
-        conditions: level and sentence of each; one at least.
+        conditions: level and sentence of each condition; at least one.
     """
     level, message = max(conditions, key=lambda condition: condition[0])
     return DiagnosticStatus(

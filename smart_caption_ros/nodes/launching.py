@@ -1,7 +1,7 @@
-"""Functions that the launch files of this package share: arguments, their checks, and what follows a node's end.
+"""Functions that the launch files of this package share: arguments, their checks, and actions after a node's end.
 
-Nothing here imports launch, which is not among the Python wheels of ROS: tests run it without. What takes the value of
-an argument raises ValueError, one sentence, for an invalid one.
+This module does not import launch, which has no Python wheel, so that it can be tested without. Functions that take the
+value of an argument raise ValueError, with one sentence, if it is invalid.
 """
 
 import math
@@ -14,8 +14,8 @@ from typing import Any
 CAPTION_ARGUMENTS: Mapping[str, tuple[str, str]] = {
     "image_topic": (
         "image",
-        "sensor_msgs/Image topic of the camera, whose compressed images are on <image_topic>/compressed; a name that "
-        "ends in /compressed takes those alone.",
+        "sensor_msgs/Image topic of the camera; compressed images are taken from <image_topic>/compressed. A name that "
+        "ends in /compressed takes compressed images only.",
     ),
     "caption_topic": (
         "",
@@ -24,8 +24,8 @@ CAPTION_ARGUMENTS: Mapping[str, tuple[str, str]] = {
     ),
     "cameras": (
         "",
-        "Names of several cameras: front,rear. image_topic, detections and caption_topic then have {camera} in the "
-        "place of the name, or are in its namespace; empty: one camera.",
+        "Names of several cameras: front,rear. image_topic, detections and caption_topic then contain {camera}, which "
+        "stands for the name, or are relative to a namespace of that name; empty: one camera.",
     ),
     "detections": ("detections", "Topic of the detected objects."),
     "bundle": ("", "Folder of the bundle to load; empty: the value in params_file."),
@@ -46,7 +46,7 @@ _LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
 def caption_parameters(values: Mapping[str, str], config: Path) -> list[str | dict[str, Any]]:
-    """Return the parameters of the caption node: a file, and what the arguments set besides."""
+    """Return the parameters of the caption node: the parameter file, and the values that arguments override."""
     overrides: dict[str, Any] = {name: values[name] for name in ("bundle", "detector") if values[name]}
     if values["use_sim_time"]:
         overrides["use_sim_time"] = boolean("use_sim_time", values["use_sim_time"])
@@ -60,7 +60,7 @@ def caption_remappings(values: Mapping[str, str], pushed_namespace: str = "") ->
     """Return the remappings of the caption node.
 
     Args:
-        pushed_namespace: namespace that an including launch file has pushed, which launch_ros puts before the node's.
+        pushed_namespace: namespace pushed by an including launch file; launch_ros puts it before that of the node.
     """
     cameras = names("cameras", values["cameras"])
     in_namespace = any(namespace.strip("/") for namespace in (pushed_namespace, values["namespace"]))
@@ -75,19 +75,19 @@ def caption_remappings(values: Mapping[str, str], pushed_namespace: str = "") ->
             remappings.append(("robot/caption" if name == "caption" else name, topic(argument, moved)))
             continue
         if moved.startswith(("/", "~")) and "{camera}" not in moved:
-            raise ValueError(f"{argument}: several cameras need {{camera}} in the place of the name, not {moved}")
+            raise ValueError(f"{argument}: with several cameras the topic has to contain {{camera}}, unlike {moved}")
         moved = moved if "{camera}" in moved else f"{{camera}}/{moved}"
         remappings += [(f"{camera}/{name}", topic(argument, moved.replace("{camera}", camera))) for camera in cameras]
     return remappings
 
 
 def unknown_arguments(given: Sequence[str], file: Path, *tables: Iterable[str]) -> str:
-    """Return a warning of arguments that a launch file does not have, which launch ignores; empty without any.
+    """Return a warning about unknown arguments, which launch ignores; empty if there are none.
 
     Args:
-        given: what the command line gives to the launch file, as name:=value.
-        file: the launch file. One that another file includes does not know that one's arguments, and returns nothing.
-        tables: the arguments that it and the files that it includes have.
+        given: arguments on the command line, as name:=value.
+        file: the launch file. It is not checked where another file includes it, whose arguments it does not know.
+        tables: names of the arguments of this file and of the files that it includes.
     """
     if not any(Path(argument).name == file.name for argument in sys.argv):
         return ""
@@ -98,7 +98,7 @@ def unknown_arguments(given: Sequence[str], file: Path, *tables: Iterable[str]) 
 
 
 def log_level(argument: str, value: str) -> str:
-    """Return a severity in lower case."""
+    """Return the severity in the value of an argument, in lower case."""
     if value.lower() not in _LOG_LEVELS:
         raise ValueError(f"{argument} must be one of {', '.join(_LOG_LEVELS)}, not {value!r}")
     return value.lower()
@@ -116,14 +116,14 @@ def positive_number(argument: str, value: str) -> float:
 
 
 def boolean(argument: str, value: str) -> bool:
-    """Convert the value of an argument, true or false in any case."""
+    """Convert the value of an argument: true or false, in lower or upper case."""
     if value.lower() not in ("true", "false"):
         raise ValueError(f"{argument} must be true or false, not {value!r}")
     return value.lower() == "true"
 
 
 def parameter_file(argument: str, value: str) -> str:
-    """Return the path of a parameter file; launch would warn and start the node without a missing one."""
+    """Return the path of a parameter file; if it were missing, launch would warn and start the node without it."""
     path = Path(value).expanduser()
     if not path.is_file():
         raise ValueError(f"{argument}: there is no file {path}")
@@ -131,7 +131,7 @@ def parameter_file(argument: str, value: str) -> str:
 
 
 def topic(argument: str, value: str) -> str:
-    """Return the name of a topic, relative or full."""
+    """Check the name of a topic, relative or full, and return it."""
     if not re.fullmatch(r"(~/|/)?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", value, re.ASCII):
         raise ValueError(f"{argument} must be the name of a topic, as /camera/image_raw, not {value!r}")
     return value
@@ -146,9 +146,10 @@ def names(argument: str, value: str) -> list[str]:
 
 
 def remember_failure(event: Any, context: Any) -> None:
-    """Let `ros2 launch` exit with status 1 in the end when a process failed, for `on_exit`; the others go on.
+    """Make `ros2 launch` exit with status 1 at its end if a process failed; the other processes go on.
 
-    launch has this status after an exception in its loop, and ends at once after one in a handler.
+    A handler for `on_exit`. launch exits with status 1 after an exception in its event loop; after an exception in a
+    handler it would end at once.
     """
     if event.returncode:
         message = f"{event.process_name} ended with status {event.returncode}"
@@ -156,6 +157,6 @@ def remember_failure(event: Any, context: Any) -> None:
 
 
 def fail_with_the_process(event: Any, context: Any) -> None:
-    """Let `ros2 launch` exit with status 1 when a process failed, for `on_exit`; it does so only after an exception."""
+    """Make `ros2 launch` end with status 1 if a process failed: a handler for `on_exit`, which raises an exception."""
     if event.returncode:
         raise RuntimeError(f"{event.process_name} ended with status {event.returncode}")

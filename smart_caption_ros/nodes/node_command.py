@@ -1,6 +1,6 @@
-"""What the commands of the nodes share.
+"""Run a node as a command.
 
-A module with few imports, so that SIGINT and SIGTERM are handled before rclpy and the rest are imported.
+This module has few imports, so that SIGINT and SIGTERM are handled while rclpy and the node are imported.
 """
 
 import importlib
@@ -14,12 +14,13 @@ def run_command(program: str, module: str, node_class: str, args: Sequence[str] 
     """Run a node of this package until it ends, or until SIGINT or SIGTERM.
 
     Args:
-        args: command line with ROS arguments (`--ros-args ...`); None takes that of the process.
+        args: command line with ROS arguments (`--ros-args ...`); None takes the command line of the process.
 
     Returns:
-        The exit status: 1 when the node could not start or failed, else 0.
+        The exit status, see :func:`smart_caption_ros.nodes.running.run_node`.
     """
-    # Read when NumPy and SciPy are imported, which would start a thread for every core; their products are small.
+    # NumPy and SciPy read this when they are imported. By default they start a thread per core, which is of no use for
+    # the small matrices of a node.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with exit_on_signal():
         make_node = getattr(importlib.import_module(f"smart_caption_ros.nodes.{module}"), node_class)

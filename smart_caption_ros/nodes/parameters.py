@@ -1,8 +1,8 @@
 """Declare, validate and update the parameters of a node.
 
-Each node has one table of :class:`ParameterSpec`, in its module `parameters.py`. The
-descriptors of `ros2 param describe`, the checks of new values and the parameter files in `config/` follow these tables;
-tests compare them.
+Each node has one table of :class:`ParameterSpec`, in its module `parameters.py`. The descriptors of
+`ros2 param describe`, the checks of new values and the parameter files in `config/` follow these tables; tests compare
+them.
 """
 
 import difflib
@@ -23,10 +23,10 @@ from smart_caption_ros.nodes.ros_versions import add_parameter_callbacks
 from smart_caption_ros.text import MAX_SENTENCE, shortened, visible
 
 MAX_STRING = 1024
-"""Maximum length of a parameter that is a string: it is repeated in messages, diagnostics and logs."""
+"""Maximum length of a string parameter, because it is repeated in messages, diagnostics and logs."""
 
 Rule = Callable[[Mapping[str, Any]], str | None]
-"""Judges all values of a node together; returns one sentence that says what is wrong, or None."""
+"""Checks all values of a node together; returns one sentence that says what is wrong, or None."""
 
 
 class Changes(enum.Enum):
@@ -37,7 +37,7 @@ class Changes(enum.Enum):
     ANY_TIME = "at any time"
 
 
-_DECLARED_LATER = ("qos_overrides.", "diagnostic_updater.")  # with publishers and subscriptions, and by that package
+_DECLARED_LATER = ("qos_overrides.", "diagnostic_updater.")  # by publishers and subscriptions, and by the updater
 
 _TYPE_NAMES = {
     bool: "true or false",
@@ -54,12 +54,12 @@ class ParameterSpec:
 
     Attributes:
         name: its name; ends in the unit if it has one.
-        default: its default value; its type is the parameter's type. A list of strings is an empty tuple.
+        default: its default value, whose type is the type of the parameter; an empty tuple for a list of strings.
         description: its meaning, for `ros2 param describe` and the documentation.
         changes: when its value may change.
         limits: smallest and largest allowed number; every number has them.
         choices: allowed strings; None allows any of at most :data:`MAX_STRING` characters.
-        pattern: regular expression that each string of a list has to match as a whole, and what that means: "a name".
+        pattern: regular expression that each string of a list has to match, and its meaning for the error: "a name".
     """
 
     name: str
@@ -102,7 +102,7 @@ class ParameterSpec:
         return None
 
     def value_of(self, value: Any) -> Any:
-        """Return the value of the parameter for a value of rclpy: a tuple for a list, and for an empty one."""
+        """Convert a value of rclpy: a list to a tuple, and None, which stands for an empty list, to an empty tuple."""
         if not isinstance(self.default, tuple):
             return value
         return tuple(value) if isinstance(value, list) else () if value is None else value
@@ -138,8 +138,8 @@ class Parameters:
         """Declare all parameters of a table; overrides from files and the command line apply.
 
         Args:
-            rule: judges the values together, at the start and at every change.
-            is_configured: returns True while parameters that change only while unconfigured are fixed.
+            rule: checks the values together, at the start and at every change.
+            is_configured: returns whether the node is configured, so that WHILE_UNCONFIGURED parameters are fixed.
             on_change: called with the names of the changed parameters, after `values` has the new values.
 
         Raises:
@@ -164,18 +164,18 @@ class Parameters:
         add_parameter_callbacks(node, self._check, self._apply)
 
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Judge the parameters of one request together and reject all of them, with a reason, if one is wrong.
+        """Check the parameters of one request together, and reject all of them, with a reason, if one is wrong.
 
-        rclpy calls this once for `set_parameters_atomically`, and for `set_parameters` once for each parameter: those
-        of the latter are judged one after the other, each with the values that the node has by then. Parameters outside
-        the table (use_sim_time, QoS) are not checked.
+        rclpy calls this once for `set_parameters_atomically`, and once per parameter for `set_parameters`, whose
+        parameters are thus checked one after the other, each together with the values that the node has by then.
+        Parameters outside the table (use_sim_time, QoS) are not checked.
         """
         if errors := self._errors([parameter for parameter in parameters if parameter.name in self._specs]):
             return SetParametersResult(successful=False, reason=shortened("; ".join(errors), MAX_SENTENCE))
         return SetParametersResult(successful=True)
 
     def _errors(self, parameters: Sequence[Parameter]) -> list[str]:
-        """Return what is wrong with new values of parameters of the table, by themselves or together."""
+        """Return what is wrong with new values of parameters in the table, each by itself or all together."""
         errors = [error for parameter in parameters if (error := self._error_in(parameter.name, parameter.value))]
         if not errors:
             given = {parameter.name: self._specs[parameter.name].value_of(parameter.value) for parameter in parameters}
@@ -183,7 +183,7 @@ class Parameters:
         return errors
 
     def _error_in(self, name: str, value: object) -> str | None:
-        """Return what is wrong with a new value, by itself or now; the present value may be set again at any time."""
+        """Return why a value is invalid or may not be set now; the present value may be set again at any time."""
         spec = self._specs[name]
         error = spec.error_in(value)
         if error is not None or spec.value_of(value) == self.values[name]:
@@ -204,7 +204,7 @@ def _declare(node: Node, spec: ParameterSpec) -> Any:
     descriptor = spec.descriptor()
     if not isinstance(spec.default, tuple):
         return node.declare_parameter(spec.name, spec.default, descriptor).value
-    # rclpy takes an empty list for a list of bytes unless it is set with its type, and does not set a read-only one.
+    # rclpy takes an empty list for a list of bytes unless it is set with its type, and sets no read-only parameter.
     changeable = spec.descriptor()
     changeable.read_only = False
     value = node.declare_parameter(spec.name, Parameter.Type.STRING_ARRAY, changeable).value

@@ -1,4 +1,4 @@
-"""What rclpy of ROS 2 Humble lacks or names otherwise than Jazzy and later versions."""
+"""Replacements for parts of rclpy that ROS 2 Humble lacks or names differently from Jazzy and later."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,21 +15,21 @@ __all__ = ["SubscriptionEventCallbacks", "add_parameter_callbacks", "with_messag
 
 
 def with_message_info(callback: Callable[[Any, Mapping[str, Any]], None]) -> Callable[..., None]:
-    """Make a callback of a subscription that takes a message and what the middleware says of it; in Humble, nothing."""
+    """Make a subscription callback that takes a message and the middleware's information on it, which Humble lacks."""
     if not hasattr(Subscription, "CallbackType"):  # Humble
         return lambda message: callback(message, {})
     return callback
 
 
 def add_parameter_callbacks(node: Node, check: Callable[[list[Any]], Any], apply: Callable[[list[Any]], None]) -> None:
-    """Call a function before parameters of a node are set, and another one after they were set.
+    """Call one function before parameters of a node are set, and another one after they were set.
 
     Humble has no callback after parameters were set; there ``apply`` is called as soon as ``check`` has accepted them.
-    rclpy has checked their types and ranges before. Another callback of the node that refuses them afterwards, which is
-    that of `use_sim_time` alone, comes too late.
+    rclpy has checked their types and ranges before. Other callbacks of the node are called later and could refuse them
+    too late; the only one there is belongs to `use_sim_time`.
 
     Args:
-        check: takes the parameters; returns a SetParametersResult that accepts or refuses them.
+        check: takes the parameters, and returns a SetParametersResult that accepts or refuses them.
     """
     if hasattr(node, "add_post_set_parameters_callback"):
         node.add_on_set_parameters_callback(check)

@@ -38,22 +38,22 @@ _DEFAULTS = {
     "FASTDDS_BUILTIN_TRANSPORTS": ("",),
     "RMW_FASTRTPS_USE_QOS_FROM_XML": ("",),
 }
-"""Variables by which a user chooses middleware, isolation, discovery or a profile, each with what is no choice."""
-# So that lifecycle, images, parameters and diagnostics go on while services of the caption node wait for the engine:
-# MAX_WAITING_REQUESTS of them. A thread is started when it is needed.
+"""Environment variables that choose middleware, isolation, discovery or profile, with their default values."""
+# More than MAX_WAITING_REQUESTS of the caption node, so that lifecycle, images, parameters and diagnostics go on while
+# that many service calls wait for the engine. A thread is started when it is needed.
 _THREADS = 24
 _MAX_SENTENCE = 2000
 
 
 class RunnableNode(Protocol):
-    """Members of a node that :func:`run_node` uses, beside those of :class:`rclpy.node.Node`.
+    """Members of a node that :func:`run_node` uses in addition to those of :class:`rclpy.node.Node`.
 
-    It is made with arguments of that class (namespace, parameter_overrides, context ...), and raises ValueError, one
-    sentence, for an invalid parameter and for what a parameter names and cannot be opened.
+    Its constructor takes the arguments of that class (namespace, parameter_overrides, context ...), and raises
+    ValueError, with one sentence, if a parameter is invalid or names something that cannot be opened.
     """
 
     exit_status: int | None
-    """None while the node runs; the process ends with this status as soon as it is set."""
+    """Exit status of the process, which ends as soon as it is set; None while the node runs."""
 
     def interrupt(self) -> None:
         """Let callbacks in progress return soon; called once, before :meth:`close`."""
@@ -61,7 +61,7 @@ class RunnableNode(Protocol):
     def close(self) -> bool:
         """Finish the work in progress and stop all threads; called once, after the last callback.
 
-        Return whether all threads have ended; if not, the process ends without waiting for them.
+        Return whether all threads have ended; if some have not, the process ends without waiting for them.
         """
 
 
@@ -72,8 +72,8 @@ def run_node(name: str, make_node: Callable[[], RunnableNode], args: Sequence[st
         make_node: raises ValueError for invalid parameters.
 
     Returns:
-        The exit status: 0 after a signal, the node's own if it set one, 1 if the node could not be created, 2 after
-        arguments that are not ROS arguments.
+        The exit status: 0 after a signal, that of the node if it set one, 1 if the node could not be created, 2 if
+        there are arguments other than ROS arguments.
     """
     argv = list(sys.argv if args is None else [name, *args])
     parser = argparse.ArgumentParser(
@@ -132,9 +132,9 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
 def _choose_fast_dds_profile() -> None:
     """Choose shared memory with room for images, unless the user has chosen anything about the middleware.
 
-    A profile overrides the whitelists by which ROS isolates a node, and other transports. The publisher's profile
-    matters most: with a camera of the defaults, 25 % of the images of 640x480 at 30 Hz arrived on a busy machine, and
-    10 % with this profile in the subscriber alone; with the profile in the camera, 100 % (two cores, 2026-11-25).
+    A profile overrides the whitelists by which ROS isolates a node, and other transports. The profile of the publisher
+    matters most: of the images of 640x480 at 30 Hz, 25 % arrived on a busy machine without the profile, 10 % with the
+    profile in the subscriber alone, and 100 % with the profile in the camera (two cores, 2026-11-25).
     """
     given = os.environ.get(PROFILE_VARIABLE)
     if given == "":
@@ -144,7 +144,7 @@ def _choose_fast_dds_profile() -> None:
 
 
 def _choose_log_folder(name: str) -> None:
-    """Let ROS log to a temporary folder where its own cannot be written; rclpy.init() would fail."""
+    """Let ROS log to a temporary folder if its own cannot be written, because rclpy.init() would fail."""
     folder = Path(os.environ.get("ROS_LOG_DIR") or Path(os.environ.get("ROS_HOME") or "~/.ros", "log"))
     try:
         folder = folder.expanduser()
@@ -155,12 +155,12 @@ def _choose_log_folder(name: str) -> None:
     if not writable:
         os.environ["ROS_LOG_DIR"] = str(_temporary_log_folder())
         print(f"{name}: {folder} cannot be written; ROS logs to {os.environ['ROS_LOG_DIR']}", file=sys.stderr)
-    elif not os.environ.get("HOME"):  # which rcl reads; Python asks the system for the home folder
+    elif not os.environ.get("HOME"):  # rcl needs this variable; Python asks the system for the home folder
         os.environ["ROS_LOG_DIR"] = str(folder)
 
 
 def _temporary_log_folder() -> Path:
-    """Return a folder of this user for logs, the same one at every start; a new one where another user made that."""
+    """Return a folder for the logs of this user, the same one at every start unless another user has created it."""
     folder = Path(tempfile.gettempdir(), f"ros_log_{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -172,7 +172,7 @@ def _temporary_log_folder() -> Path:
 
 
 def _end_process(status: int) -> NoReturn:
-    """End the process although threads run: Python would wait for a model that loads, or a driver that hangs."""
+    """End the process at once; Python would wait for threads that load a model or hang in a driver."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
@@ -184,7 +184,7 @@ def _spin(executor: MultiThreadedExecutor, node: Node, ended: threading.Event) -
         try:
             executor.spin_once()
         except InvalidHandle:
-            pass  # an event of an entity that was destroyed meanwhile
+            pass  # the event is of an entity that has been destroyed
         except Exception:
             if not ended.is_set():  # the executor loses its handles while it is shut down
                 node.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)

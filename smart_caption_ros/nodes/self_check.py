@@ -1,7 +1,7 @@
 """Check that ROS 2 works in this environment; `smart-caption doctor` runs this module as a process.
 
-A process of its own, because a middleware with a wrong configuration may abort the process that loads it, and because
-only this package imports rclpy.
+It is a separate process because a middleware with a wrong configuration may abort the process that loads it, and
+because only this package imports rclpy.
 """
 
 import json
@@ -14,8 +14,8 @@ def report() -> dict[str, str]:
     """Create a node and a publisher.
 
     Returns:
-        What was found up to the first failure: "middleware" and "messages"; after a failure also the stage as "failed"
-        (rclpy, middleware or messages) and its reason as "error".
+        "middleware" and "messages", as far as they were found before the first failure; after a failure also the stage
+        as "failed" (rclpy, middleware or messages) and the reason as "error".
     """
     found: dict[str, str] = {}
     stage = "rclpy"

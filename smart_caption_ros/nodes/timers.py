@@ -11,10 +11,10 @@ from rclpy.timer import Timer
 def create_steady_timer(
     node: Node, period_s: float, callback: Callable[[], None], group: CallbackGroup | None = None
 ) -> Timer:
-    """Create a timer that goes on where a simulation stands still, and waits for no other callback.
+    """Create a timer that runs on while a simulation is paused, and does not wait for other callbacks.
 
     Args:
-        group: callback group; None makes one for this timer, in which it is not called again before it returns.
+        group: callback group; None makes a group for this timer alone, so that its callback is not called concurrently.
     """
     group = group or MutuallyExclusiveCallbackGroup()
     return node.create_timer(period_s, callback, callback_group=group, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -88,7 +88,7 @@ A_TOPIC = "must be the name of a topic, as /camera/image_raw, not"
     [
         (
             {"cameras": "front,rear", "image_topic": "/camera"},
-            "image_topic: several cameras need {camera} in the place of the name, not /camera",
+            "image_topic: with several cameras the topic has to contain {camera}, unlike /camera",
         ),
         (
             {"cameras": "front;rear"},

@@ -61,10 +61,10 @@ class CaptionLogNode(Node):
             raise ValueError(str(error)) from error
         self._failure = ""
         self._stopping = threading.Event()
-        # A group of its own: a search does not hold up parameters and diagnostics.
+        # A separate group, so that a search does not delay parameters and diagnostics.
         self.create_service(FindCaptions, "~/find", self._find, callback_group=MutuallyExclusiveCallbackGroup())
         self._diagnostics = DiagnosticsPublisher(self, self._statuses)
-        # A thread of its own, because a transaction may wait for the disk and the service answers meanwhile.
+        # A separate thread, because a transaction may wait for the disk while the service has to answer.
         self._writer = threading.Thread(target=self._write, name="caption log", daemon=True)
         self._writer.start()
         self.get_logger().info(f"writing {self._feed.description} to {self._path}")
@@ -73,7 +73,7 @@ class CaptionLogNode(Node):
         self._stopping.set()
 
     def close(self) -> bool:
-        """Wait for the row in progress, and close the log; return whether the thread has ended."""
+        """Wait for the row in progress and close the log; return whether the writing thread has ended."""
         self._stopping.set()
         self._feed.close()
         self._writer.join(_END_TIMEOUT_S)
@@ -85,15 +85,15 @@ class CaptionLogNode(Node):
     def _write(self) -> None:
         try:
             record(self._feed, self._recorder, self._stopping.is_set, self._report)
-        except Exception as error:  # FeedError: of a sentence; anything else must be seen, too
+        except Exception as error:  # a FeedError has a sentence for the user; any other is a fault to be reported, too
             self._failure = str(error) if isinstance(error, FeedError) else f"{type(error).__name__}: {error}"
             self.get_logger().error(self._failure)
             self.exit_status = 1
 
     def _report(self, event: FeedEvent) -> None:
         text = visible(event.text, MAX_SENTENCE)
-        with contextlib.suppress(Exception):  # a report that fails costs no caption
-            # rclpy allows one severity a line of code.
+        with contextlib.suppress(Exception):  # a failed report must not stop the writing
+            # rclpy allows one severity per line of code.
             if event.kind is EventKind.ERROR:
                 self.get_logger().warning(text)
             elif event.kind is not EventKind.DIAGNOSTICS:

@@ -7,8 +7,8 @@ CAPTION_LOG_PARAMETERS = (
     ParameterSpec(
         "path",
         "",
-        "File of the log, an SQLite database; the node writes nothing else. Empty: smart_caption_ros/captions.db in "
-        "$XDG_DATA_HOME or ~/.local/share.",
+        "File of the log, an SQLite database, the only file that the node writes. Empty: smart_caption_ros/captions.db "
+        "in $XDG_DATA_HOME or ~/.local/share.",
         Changes.ONLY_AT_START,
     ),
     ParameterSpec(
@@ -49,13 +49,13 @@ CAPTION_LOG_PARAMETERS = (
     ParameterSpec(
         "map_frame",
         "map",
-        "Frame of tf in which the place of the robot is written; empty writes none. Needs tf2_ros.",
+        "Frame of tf in which the pose of the robot is written; empty writes none. Needs tf2_ros.",
         Changes.ONLY_AT_START,
     ),
     ParameterSpec(
         "robot_frame",
         "base_link",
-        "Frame of tf of the robot; empty takes that of the image.",
+        "Frame of tf of the robot; empty takes the frame of the image.",
         Changes.ONLY_AT_START,
     ),
 )

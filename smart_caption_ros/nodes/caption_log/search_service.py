@@ -1,4 +1,4 @@
-"""The service of the log node: requests to queries, rows to messages."""
+"""Convert the requests of the service `find` to queries, and rows of the log to its messages."""
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
@@ -11,12 +11,12 @@ from smart_caption_ros.srv import FindCaptions
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
-"""Maximum number of captions in an answer, whatever its request says."""
+"""Maximum number of captions in a response, even if the request asks for more."""
 _NS_PER_S = 10**9
 
 
 def to_query(request: FindCaptions.Request) -> Query:
-    """Translate a request; raises CaptionLogError where it makes no sense."""
+    """Convert a request to a query; raises CaptionLogError if it is invalid."""
     near = None
     if request.radius:
         point = request.near.point
@@ -34,7 +34,7 @@ def to_query(request: FindCaptions.Request) -> Query:
 
 
 def to_logged_caption(row: LogRow) -> LoggedCaption:
-    """Translate a row; raises CaptionLogError where it is damaged."""
+    """Convert a row to a message; raises CaptionLogError if the row is damaged."""
     try:
         record = row.record()
     except ValueError as error:
