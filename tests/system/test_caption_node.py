@@ -464,7 +464,7 @@ def test_of_a_hundred_requests_at_once_each_gets_an_answer(robot, diagnostics):
     robot.wait_for(lambda: all(call.done() for call in calls), "answer to each", 40)
     captions = [call.result().caption for call in calls]
     captioned = [caption for caption in captions if caption.status == Caption.STATUS_OK]
-    busy = [caption for caption in captions if "the node is busy: 16 requests wait already" in caption.status_message]
+    busy = [caption for caption in captions if "16 requests are waiting already" in caption.status_message]
     assert len(captioned) + len(busy) == 100
     assert len(captioned) >= 16
     for shade, caption in zip(shades, captions, strict=True):

@@ -1,4 +1,4 @@
-"""Captions as annotations that a viewer draws over the unchanged image of the camera (foxglove_msgs)."""
+"""Convert captions to annotations (foxglove_msgs), which a viewer draws over the image of the camera."""
 
 import textwrap
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ _BACKGROUND_ALPHA = 0.75
 
 
 def to_annotations(record: CaptionRecord, header: Header, foxglove_msgs: Any) -> Any:
-    """Convert a record to a foxglove_msgs/ImageAnnotations: objects with class and score, and the text below.
+    """Convert a record to a foxglove_msgs/ImageAnnotations: objects with class and score, and the caption below.
 
-    An image without a caption has no annotations, which removes the last ones.
+    The message for an image without a caption is empty, so that the viewer removes the last annotations.
 
     Args:
         foxglove_msgs: the module foxglove_msgs.msg, which is not installed everywhere.
     """
     stamp, (_, height) = header.stamp, record.caption.image_size
     annotations = foxglove_msgs.ImageAnnotations()
-    if hasattr(annotations, "timestamp"):  # since 2026; it comes before the stamps of the single annotations
+    if hasattr(annotations, "timestamp"):  # since 2026; it takes precedence over the stamps of the annotations
         annotations.timestamp = stamp
     if not height:
         return annotations
@@ -58,7 +58,7 @@ def to_annotations(record: CaptionRecord, header: Header, foxglove_msgs: Any) ->
             )
         )
         label = f"{item.class_name} {item.score:.2f}"
-        # Below the upper edge of the image, where a label above the box would lie outside.
+        # A label above the upper edge of the image would not be visible.
         annotations.texts.append(text(label, x1, max(y1, _LINE_HEIGHT * font_px), DARK, colour))
     lines = _lines(record, font_px)
     for place, line in enumerate(reversed(lines)):
@@ -68,7 +68,7 @@ def to_annotations(record: CaptionRecord, header: Header, foxglove_msgs: Any) ->
 
 
 def _coloured_objects(record: CaptionRecord) -> Iterable[tuple[DetectedObject, Rgb]]:
-    """Pair the objects with the colours of the overlay; named objects come last and lie on top."""
+    """Pair the objects with the colours of the overlay; named objects come last and are drawn on top."""
     objects = record.caption.objects
     colours = class_colours(objects, record.grounding.nouns if record.grounding is not None else ())
     pairs = [(item, colours.get(item.class_name, UNNAMED_OBJECT)) for item in objects]
@@ -76,7 +76,7 @@ def _coloured_objects(record: CaptionRecord) -> Iterable[tuple[DetectedObject, R
 
 
 def _lines(record: CaptionRecord, font_px: float) -> list[str]:
-    """Break the text into lines of the image's width, after the camera's name and a status other than OK."""
+    """Break the caption, after the camera's name and a status other than OK, into lines of the width of the image."""
     status = "" if record.status is CaptionStatus.OK else record.status.value
     text = ": ".join(filter(None, (record.camera, status, record.caption.text)))
     return textwrap.wrap(text, max(10, int(record.caption.image_size[0] / (_LETTER_WIDTH * font_px))))

@@ -1,8 +1,8 @@
-"""Heartbeat of an active node for a lifecycle manager that watches it, as that of nav2 does.
+"""Heartbeat of an active node for a lifecycle manager that monitors its nodes, as nav2's does.
 
-The manager forms a bond after it has activated a node: it listens on the topic `bond` for messages with the name of the
-node, and takes all of its nodes down when none came for `bond_timeout`. bondpy is not needed for this half of a bond,
-since the node does not watch the manager; the messages of the package bond are.
+After the manager has activated a node, it listens on the topic `bond` for messages with the name of the node, and shuts
+all of its nodes down if none arrives within `bond_timeout`. The node does not monitor the manager, so that it needs the
+messages of the package bond, but not bondpy.
 """
 
 import threading
@@ -17,15 +17,15 @@ except ImportError:  # not part of the ROS 2 core
     Status = None
 
 PERIOD_S = 0.1
-"""Time between two heartbeats, as of nav2's nodes, seconds."""
-_TIMEOUT_S = 4.0  # bond's default, which the manager replaces by its own
+"""Time between two heartbeats, the same as in the nodes of nav2, seconds."""
+_TIMEOUT_S = 4.0  # the default of bond; the manager uses its own
 
 
 class Heartbeat:
-    """Publishes that the node is active, from the creation of this object to :meth:`stop`."""
+    """Publishes that the node is active, from its construction to :meth:`stop`."""
 
     def __init__(self, node: Node) -> None:
-        """Start to publish on a thread of its own, which costs less than a timer of the executor."""
+        """Start to publish on a separate thread, which takes less time than a timer of the executor."""
         self._node = node
         self._instance = str(uuid.uuid4())
         self._publisher = node.create_publisher(Status, "bond", QoSProfile(depth=5))
@@ -34,7 +34,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Break the bond: publish that the node is not active any more."""
+        """Break the bond: publish that the node is no longer active."""
         self._ended.set()
         self._thread.join()
         self._publish(active=False)

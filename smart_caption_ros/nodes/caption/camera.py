@@ -1,7 +1,7 @@
 """One camera of the caption node: receives its images and detections, and offers its newest image to the worker.
 
-Where detections guide the words, an image is offered when its detections are there, or at the end of the wait for them:
-the worker waits for nothing.
+If detections guide the words, an image is offered only when its detections have arrived or the wait for them is over,
+because the worker must not wait.
 """
 
 import math
@@ -35,9 +35,9 @@ class Camera:
 
     Attributes:
         name: empty for the only camera of a node.
-        is_enabled: whether its images are captioned as they arrive.
-        is_resting: whether it is unsubscribed because it is lazy and nobody subscribes to its captions.
-        requests: number of requests that wait for its next image, and keep it awake.
+        is_enabled: whether the service `enable` lets images be captioned as they arrive.
+        is_resting: whether the camera is lazy and unsubscribed, because nobody subscribes to its captions.
+        requests: number of service requests that keep a lazy camera awake.
         latest: the newest image received; None before the first one.
     """
 
@@ -65,7 +65,7 @@ class Camera:
         self._holding = ThreadPoolExecutor(max_workers=1, thread_name_prefix="detections")
 
     def open_inputs(self, model: Model) -> None:
-        """Subscribe to the topics and types that are published now; rest where `lazy` is set and nobody listens."""
+        """Subscribe to the topics and types that are published now, or rest if `lazy` is set and nobody subscribes."""
         if self._parameters.values["lazy"] and not (self.requests or self.publisher.is_watched):
             self._rest()
             return
@@ -83,7 +83,7 @@ class Camera:
             self._expects_detections |= self.detection_input.has_publisher
 
     def close_inputs(self) -> None:
-        """Unsubscribe, and discard the detections and the images that wait; nothing waits for detections any more."""
+        """Unsubscribe, end all waits for detections, and discard the detections and the waiting images."""
         self.is_resting = False
         with self._lock:
             self._is_open = False
@@ -94,7 +94,7 @@ class Camera:
         self.discard_waiting()
 
     def interrupt(self) -> None:
-        """Let nothing wait for detections any more."""
+        """End all waits for detections."""
         self._detections.close()
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Camera:
         self._holding.shutdown()
 
     def object_sources(self, model: Model) -> str:
-        """Return where the objects in its images come from."""
+        """Return the sources of the objects in its images, in the order of preference, for the diagnostics."""
         topic, detector = self.detection_input, model.captioner.detector
         sources = [f"{topic.topic} ({topic.type})"] if model.uses_topic else []
         sources += [f"{detector.path} ({detector.layout})"] if detector is not None else []
@@ -114,9 +114,12 @@ class Camera:
         self._expects_detections = False
 
     def receive(self, message: ImageMessage, info: Mapping[str, Any]) -> None:
-        """Offer an image to the worker, in the place of the one that waits there, unless it is passed over.
+        """Offer an image to the worker, where it replaces a waiting one, unless it is passed over.
 
-        Called on a thread of the executor, with what the middleware says of the message.
+        Called on a thread of the executor.
+
+        Args:
+            info: information of the middleware on the message, such as its sequence number; empty in Humble.
         """
         with self._lock:
             if not self._is_open:  # closed while this image was on its way
@@ -134,7 +137,7 @@ class Camera:
                 self._statistics.count(Count.DROPPED)
 
     def received(self, message: ImageMessage) -> ReceivedImage:
-        """Return an image that arrives now, with the detections that are expected for it."""
+        """Return the record of an image that arrives now, with the detections that are expected for it."""
         stamp, now_s, values = stamp_ns(message.header), time.monotonic(), self._parameters.values
         if not self._uses_detections:
             return ReceivedImage(message, stamp, now_s, self.publisher)
@@ -150,11 +153,11 @@ class Camera:
         return ReceivedImage(message, stamp, now_s, self.publisher, expected)
 
     def waits_for_detections(self, image: ReceivedImage) -> bool:
-        """Return whether an image is captioned only when its detections are there: they guide its words."""
+        """Return whether an image is captioned only after its detections have arrived, which guide its words."""
         return self._is_guided and image.detections is not None and bool(image.detections.until_s)
 
     def discard_waiting(self) -> None:
-        """Discard the images that wait, and count them as passed over."""
+        """Discard the waiting images, and count them as passed over."""
         self._statistics.count(Count.PASSED_OVER, self._held.clear() + self._worker.discard(self.publisher))
 
     def _rest(self) -> None:
@@ -167,7 +170,7 @@ class Camera:
     def _missing_before(self, info: Mapping[str, Any]) -> int:
         """Return the number of images that were published before this one and did not arrive.
 
-        ROS 2 Humble and some middlewares do not number the messages: none is missing.
+        It is 0 with ROS 2 Humble and some middlewares, which do not number the messages.
         """
         number: int | None = info.get("publication_sequence_number")
         missing = number - self._last_number - 1 if number and self._last_number else 0
@@ -199,7 +202,7 @@ class Camera:
         self._statistics.count_detections(left_out, replaces=replaces)
         if not detections.stamp_ns:
             self._node.get_logger().warning(
-                f"detections without a stamp on {self.detection_input.topic} belong to no image: the detector has to "
+                f"detections on {self.detection_input.topic} have no stamp and belong to no image: the detector has to "
                 "copy the header of its image",
                 throttle_duration_sec=_LOG_PERIOD_S,
             )
@@ -208,7 +211,7 @@ class Camera:
 class RateLimit:
     """Selects images so that the mean rate does not exceed a maximum; not thread-safe.
 
-    An image may come half a period early, so that an irregular camera is captioned at its own rate where that is the
+    An image may arrive half a period early, so that all images of an irregular camera pass whose mean rate is the
     maximum.
     """
 
@@ -225,7 +228,7 @@ class RateLimit:
             return True
         period_s = 1 / max_rate_hz
         early_s = self._due_s - now_s
-        if period_s / 2 < early_s <= 1.5 * period_s:  # longer only after a change of the rate
+        if period_s / 2 < early_s <= 1.5 * period_s:  # it is larger only after the maximum rate was raised
             return False
         self._due_s = period_s + (self._due_s if 0 < early_s <= period_s / 2 else now_s)
         return True

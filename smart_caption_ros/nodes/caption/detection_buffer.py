@@ -1,4 +1,4 @@
-"""Buffer of the latest detections of a camera, searched by the header of an image."""
+"""Buffer of the latest detections of a camera, which are found by the header of an image."""
 
 import threading
 import time
@@ -11,8 +11,8 @@ from smart_caption_ros.text import visible
 CAPACITY = 64
 """Number of messages kept: about two seconds at 30 Hz."""
 JUMP_S = 1.0
-"""Minimum step back of the stamps of images that is taken for a clock that was set back, seconds."""
-_OTHER_CLOCK_S = 3600.0  # no detector is that late
+"""Minimum backward step between the stamps of two images that means that the clock was set back, seconds."""
+_OTHER_CLOCK_S = 3600.0  # no detector is that slow
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Detections:
     """The objects that a detector found in one image.
 
     Attributes:
-        frame_id: coordinate frame of the image; empty where the detector does not set it.
+        frame_id: coordinate frame of the image; empty if the detector does not set it.
     """
 
     stamp_ns: int
@@ -33,9 +33,10 @@ class FoundDetections:
     """The detections of one image, or the reason why it has none.
 
     Attributes:
+        objects: the detected objects; None if no detections belong to the image.
         distance_s: time between the image and these detections, seconds.
-        missing_reason: why no detections belong to the image; empty where some do.
-        are_late: whether those of the image may still be on their way.
+        missing_reason: why no detections belong to the image; empty if some do.
+        are_late: whether the detections of the image may still arrive.
     """
 
     objects: tuple[DetectedObject, ...] | None
@@ -54,7 +55,7 @@ class DetectionBuffer:
         self._image_ns = 0
 
     def add(self, detections: Detections) -> bool:
-        """Add a message, which may replace the oldest; return whether it replaces one of the same stamp and frame."""
+        """Add a message; return whether it replaces one with the same stamp and frame."""
         with self._changed:
             image = (detections.stamp_ns, detections.frame_id)
             replaces = any((other.stamp_ns, other.frame_id) == image for other in self._latest)
@@ -63,12 +64,12 @@ class DetectionBuffer:
             return replaces
 
     def note_image(self, stamp_ns: int) -> None:
-        """Note the stamp of an image that arrives; discard the detections of the time before a clock that was set back.
+        """Note the stamp of a received image; if the clock was set back, discard the detections from before that.
 
-        What arrived since then is kept: a detector may publish before the camera.
+        Detections that have arrived since then are kept, because a detector may publish before the camera.
         """
         with self._changed:
-            if stamp_ns and stamp_ns < self._image_ns - JUMP_S * 1e9:  # a bag or a simulation begins anew
+            if stamp_ns and stamp_ns < self._image_ns - JUMP_S * 1e9:  # a bag or a simulation starts again
                 while any(detections.stamp_ns > stamp_ns for detections in self._latest):
                     self._latest.popleft()
                 self._image_ns = stamp_ns
@@ -79,7 +80,7 @@ class DetectionBuffer:
         self._is_open = True
 
     def close(self) -> None:
-        """Discard all messages, and let nobody wait until :meth:`open`."""
+        """Discard all messages, and end all waits until :meth:`open`."""
         with self._changed:
             self._is_open = False
             self._image_ns = 0
@@ -87,7 +88,7 @@ class DetectionBuffer:
             self._changed.notify_all()
 
     def wait(self, stamp_ns: int, frame_id: str, until_s: float) -> None:
-        """Wait for detections with the stamp of an image or a later one, until a time of time.monotonic()."""
+        """Wait for detections with the stamp of an image or a later one, until a time of :func:`time.monotonic`."""
         with self._changed:
             while (
                 self._is_open
@@ -100,11 +101,11 @@ class DetectionBuffer:
     def find(self, stamp_ns: int, frame_id: str, slop_s: float) -> FoundDetections:
         """Find the detections whose stamp is nearest to that of an image.
 
-        Detections of another coordinate frame belong to another camera and are ignored. Of two that are equally near,
-        the one received last is taken.
+        Detections of another coordinate frame belong to another camera and are ignored. Of two messages that are
+        equally near, the one received last is taken.
 
         Args:
-            stamp_ns: stamp of the image in nanoseconds; 0 for one without a stamp.
+            stamp_ns: stamp of the image in nanoseconds; 0 for an image without a stamp.
             slop_s: maximum time between the image and its detections.
         """
         if not stamp_ns:
@@ -118,7 +119,7 @@ class DetectionBuffer:
         distance_s = abs(nearest.stamp_ns - stamp_ns) / 1e9
         if same_camera and distance_s <= slop_s:
             return FoundDetections(nearest.objects, distance_s)
-        # The distance of the newest: the nearest may have come before the clock of the detector changed.
+        # The distance to the newest, because the nearest may be from before the clock of the detector was changed.
         newest_s = abs(newest.stamp_ns - stamp_ns) / 1e9
         if newest.frame_id and frame_id and newest.frame_id != frame_id:
             reason = (
@@ -138,12 +139,12 @@ class DetectionBuffer:
 
 @dataclass(frozen=True)
 class ExpectedDetections:
-    """The detections of one image, which may still be on their way.
+    """The detections of one image, which may not have arrived yet.
 
     Attributes:
         slop_s: maximum time between the image and detections with another stamp.
-        until_s: time.monotonic() until which they are waited for; 0 where they are not.
-        are_expected: whether a detector publishes for this camera, or has published.
+        until_s: end of the wait for them by :func:`time.monotonic`; 0 if they are not waited for.
+        are_expected: whether a detector publishes for this camera or has published.
     """
 
     buffer: DetectionBuffer
@@ -154,9 +155,9 @@ class ExpectedDetections:
     are_expected: bool = False
 
     def wait(self) -> None:
-        """Wait for the detections of the image, or for the end of the wait."""
+        """Wait until the detections of the image have arrived, or until `until_s`."""
         self.buffer.wait(self.stamp_ns, self.frame_id, self.until_s)
 
     def find(self) -> FoundDetections:
-        """Return what has arrived."""
+        """Return the detections that have arrived."""
         return self.buffer.find(self.stamp_ns, self.frame_id, self.slop_s)

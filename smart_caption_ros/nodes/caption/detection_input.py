@@ -1,4 +1,4 @@
-"""Subscription to the detections topic, with the message type that is published there."""
+"""Subscription to the detections topic, with the message type that is published on it."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,11 +25,11 @@ from smart_caption_ros.nodes.caption.detection_messages import (
 
 try:
     from vision_msgs.msg import Detection2DArray
-except ImportError:  # not part of the ROS 2 core; DetectedObjectArray takes its place
+except ImportError:  # not part of the ROS 2 core; DetectedObjectArray is used instead
     Detection2DArray = None
 try:
     from vision_msgs.msg import LabelInfo
-except ImportError:  # nor has vision_msgs of Humble this message
+except ImportError:  # vision_msgs of Humble does not have this message
     LabelInfo = None
 try:
     from yolo_msgs.msg import DetectionArray
@@ -40,15 +40,15 @@ OWN_TYPE = "smart_caption_ros/DetectedObjectArray"
 VISION_TYPE = "vision_msgs/Detection2DArray"
 YOLO_TYPE = "yolo_msgs/DetectionArray"
 TYPES = {VISION_TYPE: Detection2DArray, YOLO_TYPE: DetectionArray, OWN_TYPE: DetectedObjectArray}
-"""Message class of each type that is read, in the order of preference; None where its package is not installed."""
+"""Message class of each supported type, in the order of preference; None if its package is not installed."""
 MAX_READ = 10_000
-"""Objects of a message that are read; the others are left out, so that no message keeps the node busy for long."""
+"""Maximum number of objects read from a message, so that no message keeps the node busy for long."""
 _READERS = {
     VISION_TYPE: (objects_of_vision, "detections"),
     YOLO_TYPE: (objects_of_yolo, "detections"),
     OWN_TYPE: (objects_of_array, "objects"),
 }
-"""Reader of each type, and the field that has the objects."""
+"""Reader of each type, and the name of the field that has the objects."""
 _INSTALL = {
     VISION_TYPE: "install ros-$ROS_DISTRO-vision-msgs",
     YOLO_TYPE: "build yolo_msgs of yolo_ros in the workspace of this node",
@@ -58,13 +58,13 @@ _LOG_PERIOD_S = 5.0
 
 
 class DetectionInput:
-    """Subscribes to the detections topic with the type that is published there, and to the names of its class ids."""
+    """Subscribes to the detections topic with the type that is published on it, and to the names of its class ids."""
 
     def __init__(self, node: Node, topic: str, on_detections: Callable[[Detections, int], None]) -> None:
         """Create the input without a subscription.
 
         Args:
-            on_detections: called with each message and the number of its elements that are not usable as objects.
+            on_detections: called with each message and the number of its elements that cannot be used as objects.
         """
         self._node = node
         self._name = topic  # unremapped topic name; rclpy applies remappings when it subscribes
@@ -74,7 +74,7 @@ class DetectionInput:
         self._subscription: Subscription | None = None
         self._label_subscription: Subscription | None = None
         self.type = next(filter(TYPES.get, TYPES))
-        """Message type of the subscription, or of the next one."""
+        """Message type of the present or next subscription."""
         self._class_names: Mapping[int, str] = {}
         self._unnamed: set[int] = set()
         self._unnamed_at_s = 0.0
@@ -86,7 +86,7 @@ class DetectionInput:
 
     @property
     def problem(self) -> str:
-        """Why detections cannot be used; empty where no reason is known."""
+        """Why detections cannot be used; empty if no reason is known."""
         if self._subscription is None:
             return ""
         if self._unnamed and time.monotonic() - self._unnamed_at_s < _UNNAMED_PERIOD_S:
@@ -98,17 +98,17 @@ class DetectionInput:
         if missing := [name for name in others if name in TYPES and TYPES[name] is None]:
             return f"{problem}: {_INSTALL[missing[0]]}"
         if TYPES.keys() & others:
-            return f"{problem}: one type is read at a time"
-        return f"{problem}: detections are {' or '.join(TYPES)}"
+            return f"{problem}: only one type is read at a time"
+        return f"{problem}: supported types are {', '.join(TYPES)}"
 
     def open(self, class_names: Mapping[int, str]) -> None:
-        """Subscribe with the type that is published; again where that has changed.
+        """Subscribe with the type that is published, and again if that has changed.
 
-        The old subscription is destroyed when the executor lets go of it, and until then the middleware may refuse
-        another type on its topic: the subscription is then made by a later call.
+        The old subscription is destroyed only when the executor releases it. Until then the middleware may refuse
+        another type on the topic; a later call then makes the subscription.
 
         Args:
-            class_names: names of the numeric class ids; empty where the topic of labels gives them, or nobody does.
+            class_names: names of the numeric class ids; empty takes them from the topic of labels, if there is one.
         """
         wanted = self._wanted_type()
         if self._subscription is not None:
@@ -124,7 +124,7 @@ class DetectionInput:
                 self._name,
                 lambda message: self._deliver(message, read, len(getattr(message, field))),
                 QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
-                # A group of its own, because an event that arrives during the destruction blocks its group for ever.
+                # A separate group, because an event that arrives during the destruction blocks its group for ever.
                 callback_group=MutuallyExclusiveCallbackGroup(),
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )
@@ -157,7 +157,7 @@ class DetectionInput:
         published = self._published_types()
         if self._subscription is not None and self.type in published:
             return self.type
-        # Without a publisher, the last type is the likeliest.
+        # Without a publisher, the last type is the most likely one.
         return next((name for name in filter(TYPES.get, TYPES) if name in published), self.type)
 
     def _read_labels(self, label_info: Any) -> None:
@@ -181,6 +181,6 @@ class DetectionInput:
     def _unnamed_ids(self) -> str:
         ids = ", ".join(map(str, sorted(self._unnamed)[:5]))
         return (
-            f"detections on {self.topic} have class ids without a name ({ids}), and are left out: name the classes in "
+            f"objects on {self.topic} are left out because their class ids have no name ({ids}): name the classes in "
             f"detection_classes, or publish vision_msgs/LabelInfo on {self._node.resolve_topic_name(self._label_name)}"
         )

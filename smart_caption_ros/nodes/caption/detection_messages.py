@@ -1,6 +1,6 @@
-"""Convert between objects and the messages for detections.
+"""Convert between objects and detection messages.
 
-These are smart_caption_ros/DetectedObjectArray, vision_msgs/Detection2DArray and yolo_msgs/DetectionArray.
+The messages are smart_caption_ros/DetectedObjectArray, vision_msgs/Detection2DArray and yolo_msgs/DetectionArray.
 """
 
 import math
@@ -21,7 +21,7 @@ def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str
     """Convert a smart_caption_ros/DetectedObjectArray.
 
     Yields:
-        One object per element; its class name is empty where its class id has no name. None for an element without a
+        One object per element, with an empty class name if its class id has no name; None for an element without a
         class, a finite score or an area.
     """
     for item in message.objects:
@@ -30,7 +30,7 @@ def objects_of_array(message: DetectedObjectArray, class_names: Mapping[int, str
 
 
 def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
-    """Convert a vision_msgs/Detection2DArray as :func:`objects_of_array`; the highest score gives the class."""
+    """Convert a vision_msgs/Detection2DArray like :func:`objects_of_array`, with the class of the highest score."""
     for detection in message.detections:
         hypotheses = [result.hypothesis for result in detection.results if math.isfinite(result.hypothesis.score)]
         if not hypotheses:
@@ -43,7 +43,7 @@ def objects_of_vision(message: Any, class_names: Mapping[int, str]) -> Iterable[
 
 
 def objects_of_yolo(message: Any, class_names: Mapping[int, str]) -> Iterable[DetectedObject | None]:
-    """Convert a yolo_msgs/DetectionArray of yolo_ros as :func:`objects_of_array`: class, score and box of each."""
+    """Convert a yolo_msgs/DetectionArray of yolo_ros like :func:`objects_of_array`."""
     for detection in message.detections:
         bbox = detection.bbox
         box = _upright_box(bbox.center, bbox.size.x, bbox.size.y)
@@ -51,7 +51,7 @@ def objects_of_yolo(message: Any, class_names: Mapping[int, str]) -> Iterable[De
 
 
 def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: Any) -> Any:
-    """Convert objects to a vision_msgs/Detection2DArray; each has one hypothesis with the class name as its id.
+    """Convert objects to a vision_msgs/Detection2DArray; each has one hypothesis, whose id is the class name.
 
     Args:
         vision_msgs: the module vision_msgs.msg, which is not installed everywhere.
@@ -68,7 +68,7 @@ def to_vision(objects: Sequence[DetectedObject], header: Header, vision_msgs: An
 
 
 def _upright_box(centre: Any, width: float, height: float) -> Box:
-    """Return the axis-aligned box around one that may be rotated; its centre is a Pose2D of either package."""
+    """Return the axis-aligned box around a box that may be rotated; its centre is a Pose2D of either package."""
     if width > 0 and height > 0 and centre.theta and math.isfinite(centre.theta):
         cosine, sine = abs(math.cos(centre.theta)), abs(math.sin(centre.theta))
         width, height = width * cosine + height * sine, width * sine + height * cosine
@@ -77,14 +77,14 @@ def _upright_box(centre: Any, width: float, height: float) -> Box:
 
 
 def class_names_of(label_info: Any) -> dict[int, str]:
-    """Return the names of numeric class ids that a vision_msgs/LabelInfo gives."""
+    """Return the names of the numeric class ids in a vision_msgs/LabelInfo."""
     return {int(label.class_id): normalise(visible(label.class_name)) for label in label_info.class_map}
 
 
 def _object(
     class_name: str, class_id: int, score: float, box_xyxy: Box, class_names: Mapping[int, str]
 ) -> DetectedObject | None:
-    """Build an object; None where it has no class, score or box are not finite, or the area is empty."""
+    """Build an object; None if it has no class, its score or box is not finite, or its area is empty."""
     written = shortened(class_name.strip())
     if re.fullmatch(r"[+-]?\d+(\.0*)?", written, re.ASCII):
         written, class_id = "", int(written.partition(".")[0])

@@ -1,4 +1,4 @@
-"""The diagnostic statuses of the caption node and its cameras: level, one sentence, and values."""
+"""Build the diagnostic statuses of the caption node and its cameras: level, one sentence, and values."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +17,12 @@ from smart_caption_ros.nodes.diagnostics_publisher import diagnostic_status
 from smart_caption_ros.record import CaptionStatus
 
 IMAGE_TOPIC = "image topic"
-"""Key of the value that names the topic of a camera's images."""
+"""Key of the value that names the image topic of a camera."""
 
 IMAGE_TIMEOUT_S = 5.0
 """Time without an image after which the level is ERROR, seconds."""
 LOST_SHARE = 0.3
-"""Share of the images that may be lost on the way before the level is WARN; a busy machine loses some."""
+"""Share of lost images above which the level is WARN; a busy machine always loses some."""
 
 _PERCENTS = (50, 95, 99)
 
@@ -33,11 +33,11 @@ class NodeState:
 
     Attributes:
         lifecycle: "unconfigured", "inactive" or "active".
-        failure: why the last configuration failed; empty where it did not.
-        in_work_s: how long the image in progress has been in work; 0 where there is none.
+        failure: why the last configuration failed; empty if it did not.
+        in_work_s: time for which the image in progress has been in work, seconds; 0 if there is none.
         lacks_clock: whether the node uses the time on /clock and none has arrived.
-        memory_mb: resident memory of the process in units of 1e6 bytes; None where it is unknown.
-        requests_refused: number of requests for a caption that were refused because too many waited.
+        memory_mb: resident memory of the process in units of 1e6 bytes; None if it is unknown.
+        requests_refused: number of requests for a caption that were refused because too many were waiting.
     """
 
     name: str
@@ -57,8 +57,8 @@ def diagnostic_statuses(node: NodeState, cameras: Sequence[Camera]) -> list[Diag
     """Build the diagnostic statuses of the caption node.
 
     Returns:
-        With one camera one status, which has the values of node and camera. With several cameras the status of the
-        node, and one of each camera.
+        With one camera, one status with the values of the node and of the camera; with several cameras, one status of
+        the node and one of each camera.
     """
     name = f"{node.name}: captions"
     summaries = {camera: camera.publisher.statistics.summary() for camera in cameras}
@@ -119,7 +119,7 @@ def _camera_values(node: NodeState, camera: Camera, summary: Summary) -> dict[st
 
 
 def _node_conditions(node: NodeState, cameras: Mapping[Camera, Summary]) -> Iterator[tuple[bytes, str]]:
-    """Yield level and sentence of each condition of the node; one at least."""
+    """Yield level and sentence of each condition of the node; at least one."""
     if node.failure:
         yield DiagnosticStatus.ERROR, node.failure
     if node.in_work_s > WORK_TIMEOUT_S:
@@ -153,7 +153,7 @@ def _activity(node: NodeState, cameras: Mapping[Camera, Summary]) -> str:
 
 
 def _camera_conditions(node: NodeState, camera: Camera, summary: Summary) -> Iterator[tuple[bytes, str]]:
-    """Yield level and sentence of each condition of a camera, if any; none while it rests or the node is not active."""
+    """Yield level and sentence of each condition of a camera; none while it rests or the node is not active."""
     if node.lifecycle != "active" or camera.is_resting:
         return
     images = camera.image_input
@@ -180,7 +180,7 @@ def _camera_conditions(node: NodeState, camera: Camera, summary: Summary) -> Ite
 
 
 def _evidence_warning(camera: Camera, summary: Summary) -> str:
-    """Return what is wrong with objects and coverage, which does not stop the captions; empty where nothing is."""
+    """Return a problem with objects or coverage, which does not stop the captions; empty if there is none."""
     count = len(summary.recent_evidence)
     if errors := [evidence.coverage_error for evidence in summary.recent_evidence if evidence.coverage_error]:
         return f"{len(errors)} of the last {count} captions have no coverage: {errors[-1]}"

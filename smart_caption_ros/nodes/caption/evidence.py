@@ -1,4 +1,4 @@
-"""Collect the evidence for a caption: the objects in its image, and the nouns that name them."""
+"""Collect the evidence for a caption: the objects in its image, and the nouns of the caption that name them."""
 
 import enum
 from collections.abc import Sequence
@@ -28,9 +28,10 @@ class Evidence:
     """A caption with its objects and their grounding.
 
     Attributes:
-        grounding: nouns and coverage; None where coverage is off or failed.
-        missing_reason: why no detections of the topic belong to the image; empty where some do, or where it is unused.
-        detections_late: whether the detections of the image may still be on their way.
+        grounding: nouns and coverage; None if coverage is off or failed.
+        missing_reason: why no detections of the topic belong to the image; empty if some do or the topic is not used.
+        coverage_error: why coverage failed; empty if it did not.
+        detections_late: whether the detections of the image may still arrive.
     """
 
     caption: Caption
@@ -42,7 +43,7 @@ class Evidence:
 
     @property
     def coverage_reason(self) -> tuple[CoverageReason, str]:
-        """Why something of the coverage was not measured, also in one sentence."""
+        """Why coverage or a part of it was not measured, and the reason in one sentence."""
         if self.coverage_error:
             return CoverageReason.FAILED, self.coverage_error
         if self.grounding is None:
@@ -59,11 +60,11 @@ def collect_evidence(caption: Caption, model: Model, found: FoundDetections | No
     """Collect the evidence for a caption; never raises.
 
     Args:
-        found: detections of the topic, which take precedence over the objects of the detector; None for an image of no
-            camera, or where the topic is unused.
+        found: detections of the topic, which take precedence over the objects of the detector; None if the camera of
+            the image is unknown, or if the topic is not used.
     """
     if found is None and model.uses_topic:
-        found = FoundDetections(None, missing_reason="the image is of no camera of the node, and has no detections")
+        found = FoundDetections(None, missing_reason="the camera of the image is unknown, so it has no detections")
     has_detector = model.captioner.detector is not None
     evidence = Evidence(caption, ObjectOrigin.DETECTOR if has_detector else ObjectOrigin.NONE)
     if found is not None and found.objects is not None:
@@ -81,7 +82,7 @@ def collect_evidence(caption: Caption, model: Model, found: FoundDetections | No
 
 
 def clip_to_image(objects: Sequence[DetectedObject], width: int, height: int) -> tuple[DetectedObject, ...]:
-    """Clip the boxes of objects, in pixels, to the image; objects outside it are left out."""
+    """Clip the boxes of objects, in pixels, to the image; leave out objects outside of it."""
     boxes = clip_boxes(np.array([item.box_xyxy for item in objects], np.float64).reshape(-1, 4), width, height)
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1).tolist()
     return tuple(

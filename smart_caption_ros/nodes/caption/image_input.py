@@ -20,15 +20,15 @@ _COMPRESSED = "/compressed"
 class ImageInput:
     """Subscribes to `<topic>` or to `<topic>/compressed`, never to both.
 
-    Raw images are taken where both are published. A topic that is remapped to a name that ends in `/compressed` is the
-    compressed topic alone.
+    Raw images are taken if both are published. If the topic is remapped to a name that ends in `/compressed`, only
+    compressed images are taken.
     """
 
     def __init__(self, node: Node, topic: str, on_image: Callable[[ImageMessage, Mapping[str, Any]], None]) -> None:
         """
         Args:
             topic: the raw topic; the compressed topic is derived from its name after remapping.
-            on_image: called on a thread of the executor with every image, and what the middleware says of it.
+            on_image: called on a thread of the executor with every image and the middleware's information on it.
         """
         self._node = node
         resolved: str = node.resolve_topic_name(topic)
@@ -41,12 +41,12 @@ class ImageInput:
 
     @property
     def topic(self) -> str:
-        """Full name of the topic of the subscription, or of the one to which it would subscribe."""
+        """Full name of the topic of the present or next subscription."""
         return str(self._node.resolve_topic_name(self._names[self._message_class]))
 
     @property
     def image_topics(self) -> str:
-        """The topic or topics on which an image may arrive, for a sentence that says that none does."""
+        """Topic or topics on which images may arrive, for a sentence that says that none has arrived."""
         topics = [str(self._node.resolve_topic_name(name)) for name in self._names.values()]
         return (
             self.topic
@@ -56,7 +56,7 @@ class ImageInput:
 
     @property
     def problem(self) -> str:
-        """Why no image can arrive although the topic has publishers; empty where no reason is known."""
+        """Why no image can arrive although the topic has publishers; empty if no reason is known."""
         subscription = self._subscription
         if subscription is None:
             return ""
@@ -74,11 +74,11 @@ class ImageInput:
 
     @property
     def has_one_publisher(self) -> bool:
-        """Whether all images come from one publisher: each has numbers of its own."""
+        """Whether all images come from one publisher; each publisher numbers its own messages."""
         return int(self._node.count_publishers(self.topic)) == 1
 
     def open(self) -> bool:
-        """Subscribe, or subscribe again where the other topic now has the only publisher; return whether it did."""
+        """Subscribe, or subscribe again if only the other topic has a publisher now; return whether it subscribed."""
         wanted = self._wanted_class()
         if self._subscription is not None:
             if wanted is self._message_class:
@@ -89,7 +89,7 @@ class ImageInput:
             wanted,
             self._names[wanted],
             with_message_info(self._on_image),
-            # Best effort matches every publisher; depth 1 because an image behind the newest one is out of date.
+            # Best effort matches every publisher. Depth 1, because only the newest image is of use.
             QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT),
             callback_group=MutuallyExclusiveCallbackGroup(),
             # An untaken message keeps waking an executor that waits for the events of its subscription.
@@ -99,7 +99,7 @@ class ImageInput:
         return True
 
     def close(self) -> None:
-        """Unsubscribe; an image that is on its way may still be delivered."""
+        """Unsubscribe; an image that was received before may still be delivered."""
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             self._node.destroy_subscription(subscription)
@@ -111,4 +111,4 @@ class ImageInput:
             publishers = self._node.get_publishers_info_by_topic(name)
             if any(publisher.topic_type == _TYPES[message_class] for publisher in publishers):
                 return message_class
-        return self._message_class  # no publisher now: the last topic is the likeliest
+        return self._message_class  # without a publisher, the last topic is the most likely one

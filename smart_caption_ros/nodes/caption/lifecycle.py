@@ -1,4 +1,4 @@
-"""Requests for lifecycle transitions: one is carried out at a time, and configuring can be cancelled."""
+"""Carry out requests for lifecycle transitions, one at a time; a request can cancel configuring."""
 
 import threading
 from collections.abc import Callable
@@ -17,24 +17,24 @@ _CANCEL_PERIOD_S = 0.05
 
 
 class TransitionRequests:
-    """Answers requests for transitions, of which one runs at a time.
+    """Answers requests for transitions, one of which is carried out at a time.
 
-    While the node configures, a request to clean up or to shut down cancels that, waits for its end, and is then
-    carried out. Every other request during a transition is refused: the node has no such transition then.
+    While the node is being configured, a request to clean up or to shut down cancels this, waits for its end, and is
+    then carried out. All other requests during a transition are refused, as the node has no such transition then.
     """
 
     def __init__(self, node: LifecycleNode, cancel_configuring: Callable[[], None]) -> None:
-        """``cancel_configuring``: lets the transition to the state inactive fail soon; has no effect on others."""
+        """``cancel_configuring``: makes a transition that configures the node fail soon; has no effect on others."""
         self.in_progress = threading.Lock()
-        """Held during every transition, also one that the node starts by itself."""
+        """Held during every transition, including those that the node starts by itself."""
         self._cancelling = threading.Lock()
         self._cancel_configuring = cancel_configuring
         self._get_state: Callable[..., GetState.Response] = _service(node, GetState).callback
         service = _service(node, ChangeState)
         self._change_state: ChangeStateCallback = service.callback
         service.callback = self.answer
-        # A group of its own: a transition may load for minutes, and meanwhile lifecycle and parameter services are
-        # answered, and a second request may cancel it. rclpy creates all of them in the node's default group.
+        # A separate group in place of the node's default group: a transition may load for minutes, and meanwhile
+        # lifecycle and parameter services are answered, and a second request may cancel it.
         service.callback_group = ReentrantCallbackGroup()
         service.callback_group.add_entity(service)
 
@@ -44,7 +44,7 @@ class TransitionRequests:
         return label
 
     def answer(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
-        """Callback of the service; to be called on several threads at a time."""
+        """Answer a request: the callback of the service, which may run on several threads at a time."""
         if self.in_progress.acquire(blocking=False):
             try:
                 return self._carry_out(request, response)
@@ -52,7 +52,7 @@ class TransitionRequests:
                 self.in_progress.release()
         wanted = _label(request)
         response.success = False
-        # One request waits at most, so that threads are left for the other callbacks.
+        # At most one request waits, so that threads are left for other callbacks.
         if wanted in (_CLEANUP, _SHUTDOWN) and self._cancelling.acquire(blocking=False):
             try:
                 return self._carry_out_after_cancelling(wanted, request, response)
@@ -64,7 +64,7 @@ class TransitionRequests:
         self, wanted: str, request: ChangeState.Request, response: ChangeState.Response
     ) -> ChangeState.Response:
         cancelled = False
-        # Repeatedly, because the transition in progress may not have begun to load yet.
+        # Repeated, because the transition in progress may not have begun to load yet.
         while not self.in_progress.acquire(timeout=_CANCEL_PERIOD_S):
             if self.state == _CONFIGURING:
                 self._cancel_configuring()

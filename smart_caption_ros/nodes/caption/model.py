@@ -17,8 +17,8 @@ from smart_caption_ros.nodes.caption.parameters import COCO, ObjectSource, objec
 from smart_caption_ros.text import visible
 
 LoadCaptioner = Callable[[Path | None, str, int | None, Path | None, float | None], Captioner]
-"""Loads a captioner from a bundle, an engine, a number of threads, a detector and its minimum score, as
-:meth:`Captioner.from_bundle` does; the message of any exception becomes the failure of the node."""
+"""Loads a captioner; takes bundle, engine, number of threads, detector and its minimum score as
+:meth:`Captioner.from_bundle` does. The node reports the message of any exception as its failure."""
 
 LoadCoverage = Callable[[Sequence[str]], NounCoverage]
 
@@ -28,10 +28,12 @@ class Model:
     """The captioner of a configured node, its noun coverage, and where it takes objects from.
 
     Attributes:
-        coverage: None where it is off or could not be loaded.
-        detection_classes: names of the numeric class ids on the detections topic, by id; empty where none are given.
+        coverage: finds and matches nouns; None if it is off or could not be loaded.
+        coverage_problem: why coverage could not be loaded; empty if it was, or is off.
+        detection_classes: names of the numeric class ids on the detections topic, by id; empty if none are given.
+        uses_topic: whether objects are taken from the detections topic.
         guided_by_topic: whether the objects of the detections topic guide the words of captions.
-        coverage_lock: held while coverage is used, which is not thread-safe.
+        coverage_lock: has to be held while coverage is used, which is not thread-safe.
     """
 
     captioner: Captioner
@@ -44,7 +46,7 @@ class Model:
 
 
 def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_coverage: LoadCoverage) -> Model:
-    """Load what the parameters select, and caption a grey frame to warm up; engines raise exceptions of any type."""
+    """Load what the parameters select, and warm the captioner up; engines raise exceptions of any type."""
     detection_classes: Sequence[str] = ()
     if values["detection_classes"].lower() == COCO:
         detection_classes = COCO_CLASSES
@@ -69,7 +71,7 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
     if values["coverage"]:
         try:
             coverage = load_coverage((*detector_classes, *detection_classes))
-        except Exception as error:  # spaCy has no rosdep key and may be missing; captions are useful without it
+        except Exception as error:  # spaCy may be missing, as it has no rosdep key; captions are useful without it
             problem = f"captions come without nouns and coverage: {error}"
     return Model(
         captioner,
@@ -82,18 +84,18 @@ def load_model(values: Mapping[str, Any], load_captioner: LoadCaptioner, load_co
 
 
 def _detector(source: ObjectSource, named: str) -> Path | None:
-    """Return the `detector` argument of :meth:`Captioner.from_bundle`; None is the bundle's own."""
+    """Return the argument `detector` of :meth:`Captioner.from_bundle`; None selects the bundle's own detector."""
     if source in (ObjectSource.TOPIC, ObjectSource.NONE):
         return Path(NO_DETECTOR)
     return Path(named).expanduser() if source is ObjectSource.DETECTOR else None
 
 
 def load_coverage(class_names: Sequence[str]) -> NounCoverage:
-    """Load noun coverage with the tables of this package; raises CoverageError where spaCy or a table is missing."""
+    """Load noun coverage with the tables of this package; raises CoverageError if spaCy or a table is missing."""
     return NounCoverage.load(class_names=class_names)
 
 
 def release_memory() -> None:
-    """Return the memory of a model that is no longer referenced to the system."""
+    """Free the memory of models that are no longer referenced, and return it to the system."""
     gc.collect()
     release_freed_memory()

@@ -42,21 +42,21 @@ from smart_caption_ros.srv import DescribeImage, DescribeLatest
 from smart_caption_ros.text import MAX_SENTENCE, visible
 
 MAX_WAITING_REQUESTS = 16
-"""Requests to the services that caption an image which may wait; more are refused as busy."""
+"""Maximum number of waiting requests to the services that caption an image; further requests are refused as busy."""
 
-_MAX_UNREAD_REQUESTS = 200  # that the middleware keeps until they are refused
+_MAX_UNREAD_REQUESTS = 200  # kept by the middleware until they are answered or refused
 _PUBLISHER_POLL_S = 1.0
 _IMAGE_POLL_S = 0.02
-_RELEASE_PERIOD_S = 30.0  # the next image is allocated anew then, which takes some milliseconds
+_RELEASE_PERIOD_S = 30.0  # a shorter period costs time: the next image needs new memory, some milliseconds
 _END_TIMEOUT_S = 3.0
-_END_DELAY_S = 2.0  # a lifecycle manager asks for the state after shutdown
+_END_DELAY_S = 2.0  # so that a lifecycle manager can read the state after the shutdown
 _LOG_PERIOD_S = 5.0
 
 
 def report_exceptions(
     transition: "Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn]",
 ) -> "Callable[[CaptionNode, LifecycleState], TransitionCallbackReturn]":
-    """Report the exceptions of a transition callback, which rclpy turns into ERROR without a message."""
+    """Wrap a transition callback to report its exceptions, which rclpy turns into ERROR without a message."""
 
     @wraps(transition)
     def reporting(node: "CaptionNode", state: LifecycleState) -> TransitionCallbackReturn:
@@ -88,7 +88,7 @@ class CaptionNode(LifecycleNode):
         self.exit_status: int | None = None
         self._load_coverage = load_coverage
         self._failure = ""
-        # Parameters, publishers and transitions change the inputs, each on another thread.
+        # Inputs are opened and closed on the threads of transitions, services and the timer that follows publishers.
         self._inputs_lock = threading.Lock()
         self._is_receiving = False
         self._heartbeat: bond.Heartbeat | None = None
@@ -103,11 +103,11 @@ class CaptionNode(LifecycleNode):
         self._transition_requests = TransitionRequests(self, self._worker.cancel_loading)
         names: tuple[str, ...] = self._values["cameras"]
         self._cameras = tuple(Camera(self, name, self._settings, self._worker) for name in names or ("",))
-        # Threads of ONNX Runtime that poll for work would take CPU time from the robot's other nodes.
+        # Without spinning: threads of ONNX Runtime that poll for work take CPU time from other nodes of the robot.
         self._load_captioner: LoadCaptioner = load_captioner or partial(
             Captioner.from_bundle, spinning=False, is_cancelled=self._worker.loading_cancelled.is_set
         )
-        # As many as wait at most have a thread of the executor each; the others are answered at once.
+        # Each waiting request has a thread of the executor; further requests are refused at once.
         describing = ReentrantCallbackGroup()
         self._requests_lock = threading.Lock()
         self._waiting_requests = self._answered_requests = self._refused_requests = 0
@@ -131,12 +131,12 @@ class CaptionNode(LifecycleNode):
         self._service_report = ServiceReport(
             self,
             state=lambda: self._lifecycle,
-            # Active, or it waits for its lifecycle manager.
+            # The node is active, or waits for its lifecycle manager.
             is_ready=lambda: self._lifecycle == "active" or not self._values["autostart"],
             problem=self._restart_reason,
         )
         create_steady_timer(self, _PUBLISHER_POLL_S, self._follow_publishers)
-        # Images of changing sizes, listeners and parameters leave free memory between the blocks that live on.
+        # Images of different sizes, new subscribers and parameters leave gaps between used blocks of memory.
         create_steady_timer(self, _RELEASE_PERIOD_S, release_freed_memory)
         if self._values["autostart"]:
             self._autostart_timer = create_steady_timer(self, 0.0, self._autostart)
@@ -154,7 +154,7 @@ class CaptionNode(LifecycleNode):
             model = self._worker.load(lambda: load_model(values, self._load_captioner, self._load_coverage))
         except InterruptedWorkError:
             return TransitionCallbackReturn.FAILURE
-        except Exception as error:  # engines raise exceptions of any type, and the node can be configured again
+        except Exception as error:  # of any type, from an engine; the node can be configured again
             if self._worker.loading_cancelled.is_set():
                 self.get_logger().info("loading was cancelled")
             else:
@@ -205,7 +205,7 @@ class CaptionNode(LifecycleNode):
         """Stop and free the model, from any state."""
         self._stop()
         self._unload()
-        # A finalized node has no transition back. The request for this transition is answered first.
+        # A finalized node has no other transition, so the process ends, after the request has been answered.
         create_steady_timer(self, _END_DELAY_S, self._end)
         return super().on_shutdown(state)
 
@@ -217,12 +217,12 @@ class CaptionNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def fail(self, failure: str) -> None:
-        """Report a failure to the log, and to the diagnostics until the node is configured."""
+        """Log a failure, and show it in the diagnostics until the node is configured."""
         self._failure = visible(failure, MAX_SENTENCE)  # it is published every second
         self.get_logger().error(self._failure)
 
     def interrupt(self) -> None:
-        """Let the callbacks that wait for the model, detections or an image return, and cancel loading."""
+        """End the waits of callbacks for the model, detections or an image, and cancel loading."""
         self._is_receiving = False
         self._service_report.stop()
         self._worker.interrupt()
@@ -312,7 +312,7 @@ class CaptionNode(LifecycleNode):
     def _on_describe_image(
         self, request: DescribeImage.Request, response: DescribeImage.Response
     ) -> DescribeImage.Response:
-        # A caller that sends an image wants that one captioned, whatever its age; of several cameras, it is of none.
+        # The image is captioned whatever its age. With several cameras it is unknown which one it is from.
         camera = self._cameras[0] if len(self._cameras) == 1 else None
         image = (
             camera.received(request.image)
@@ -329,7 +329,7 @@ class CaptionNode(LifecycleNode):
             received = [(image, camera) for camera in cameras if (image := camera.latest) is not None]
             if received:
                 image, camera = max(received, key=lambda pair: pair[0].at_s)
-                # The newest image of a slow camera may be older than those that are captioned as they arrive.
+                # The newest image of a slow camera may be older than max_age_s.
                 max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], IMAGE_TIMEOUT_S)
                 response.caption = self._describe(camera, image, max_age_s=max_age_s)
             else:
@@ -345,7 +345,7 @@ class CaptionNode(LifecycleNode):
 
     @contextmanager
     def _awake(self, cameras: Sequence[Camera]) -> Iterator[None]:
-        """Keep lazy cameras awake; first wait for an image of one of them, no longer than a camera may be silent."""
+        """Keep lazy cameras awake, and first wait for an image of one of them, at most :data:`IMAGE_TIMEOUT_S`."""
         if not self._values["lazy"]:
             yield
             return
@@ -356,7 +356,7 @@ class CaptionNode(LifecycleNode):
                 self._open_inputs()
         try:
             end_s = time.monotonic() + IMAGE_TIMEOUT_S
-            # Requests that are more than those that may wait leave threads of the executor to the images.
+            # Further requests do not wait here, so that the executor has threads left for the images.
             while (
                 self._is_receiving
                 and time.monotonic() < end_s
@@ -370,18 +370,18 @@ class CaptionNode(LifecycleNode):
                     camera.requests -= 1
 
     def _describe(self, camera: Camera | None, image: ReceivedImage, *, max_age_s: float) -> Caption:
-        """Caption an image for a caller, who would wait for ever if this raised an exception."""
+        """Caption an image for a service; never raises, because the caller would then get no response."""
         header, detections, model = image.message.header, image.detections, self._worker.model
         with self._requests_lock:
             is_busy = self._waiting_requests >= MAX_WAITING_REQUESTS
             self._waiting_requests += not is_busy
             self._refused_requests += is_busy
         if is_busy:
-            reason = f"the node is busy: {MAX_WAITING_REQUESTS} requests wait already; ask again"
+            reason = f"the node is busy: {MAX_WAITING_REQUESTS} requests are waiting already; ask again"
             return error_message(reason, header, camera)
         try:
             if detections is not None and camera is not None and camera.waits_for_detections(image):
-                detections.wait()  # on a thread of the service: the worker waits for nothing
+                detections.wait()  # on the thread of the service, because the worker must not wait
             record = self._worker.describe(image, max_age_s=max_age_s)
             if camera is not None:
                 return camera.publisher.complete(record, header, detections, model)[1]
@@ -436,6 +436,6 @@ class CaptionNode(LifecycleNode):
 
 
 def error_message(reason: str, header: Header, camera: Camera | None) -> Caption:
-    """Build the message for an image that was not captioned."""
+    """Build the message for an image that could not be captioned."""
     name = camera.name if camera is not None else ""
     return to_message(msg, CaptionRecord.without_caption(CaptionStatus.ERROR, reason, camera=name), header)

@@ -1,4 +1,4 @@
-"""The overlay of captions: the image with boxes, caption and named objects, drawn on a thread of its own."""
+"""The overlay of captions, the image with boxes, caption and named objects, drawn on a separate thread."""
 
 import array
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +17,13 @@ from smart_caption_ros.record import CaptionRecord, CaptionStatus
 from smart_caption_ros.viewing import draw_overlay, encode_picture
 
 MAX_SIDE_PX = 1280
-"""Maximum length of the longer side; larger images are scaled down before they are drawn on, which is faster."""
+"""Maximum length of the longer side, pixels; larger images are scaled down before drawing, which is faster."""
 _JPEG_QUALITY = 80
 _LOG_PERIOD_S = 5.0
 
 
 class Overlay:
-    """Publishes an image and its JPEG file, each while somebody subscribes."""
+    """Publishes an image and its JPEG file, each while it has subscribers."""
 
     def __init__(self, node: Node, image: LifecyclePublisher, jpeg: LifecyclePublisher) -> None:
         self._node, self._image, self._jpeg = node, image, jpeg
@@ -35,7 +35,7 @@ class Overlay:
         return bool(self._image.get_subscription_count() or self._jpeg.get_subscription_count())
 
     def publish(self, header: Header, record: CaptionRecord) -> None:
-        """Draw and publish a record with a caption and its image; the newest takes the place of one that waits."""
+        """Draw and publish a record with a caption and its image; it replaces a record that waits to be drawn."""
         if self._undrawn.put((header, record)):
             self._drawing.submit(self._draw_newest)
 
@@ -53,7 +53,7 @@ class Overlay:
             return
         try:
             self._draw(*waiting[0])
-        except Exception as error:  # OpenCV, or a topic that was destroyed meanwhile
+        except Exception as error:  # from OpenCV, or because the topic has been destroyed
             self._node.get_logger().error(f"cannot publish the overlay: {error}", throttle_duration_sec=_LOG_PERIOD_S)
 
     def _draw(self, header: Header, record: CaptionRecord) -> None:
@@ -66,11 +66,11 @@ class Overlay:
 
 
 def overlay_of(record: CaptionRecord) -> NDArray[np.uint8]:
-    """Draw the overlay of a record with a caption and its image, at the size at which it is sent."""
+    """Draw the overlay of a record with a caption and its image, at most :data:`MAX_SIDE_PX` on the longer side."""
     assert record.image is not None
     status = "" if record.status is CaptionStatus.OK else record.status.value
     title = ": ".join(filter(None, (record.camera, status)))
     image_bgr = shrink_image(record.image.bgr(), MAX_SIDE_PX)
     caption = record.caption.resized(image_bgr.shape[1], image_bgr.shape[0])
     overlay_bgr = draw_overlay(image_bgr, caption, title or None, record.grounding)
-    return shrink_image(overlay_bgr, MAX_SIDE_PX)  # the strip makes an upright image longer
+    return shrink_image(overlay_bgr, MAX_SIDE_PX)  # with the strip below, an upright image is longer

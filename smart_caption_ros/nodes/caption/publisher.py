@@ -1,8 +1,8 @@
-"""The publisher of one camera of the caption node: adds evidence to its captions, publishes and counts them.
+"""The publisher of one camera of the caption node: adds evidence to captions, publishes and counts them.
 
-It publishes on `<topic>` and `<topic>/text`, and while somebody subscribes on `<topic>/image` (:mod:`.overlay`), on
-`<topic>/detections` and on `<topic>/annotations`. A thread of each camera waits for the detections of its captions, so
-that neither the worker nor another camera waits for them.
+It publishes on `<topic>` and `<topic>/text`, and while they have subscribers also on `<topic>/image` (:mod:`.overlay`),
+`<topic>/detections` and `<topic>/annotations`. Each camera has a thread that waits for the detections of its captions,
+so that neither the worker nor another camera has to wait.
 """
 
 import time
@@ -44,13 +44,13 @@ except ImportError:
     foxglove_msgs = None
 
 MAX_IMAGES = 16
-"""Captions of a camera that keep their image for the overlay while they wait for their detections."""
+"""Maximum number of captions of a camera that keep their image for the overlay while they wait for detections."""
 
 _LOG_PERIOD_S = 5.0
 
 
 class Publisher:
-    """Publishes what comes of the images of one camera.
+    """Publishes the captions of one camera.
 
     Attributes:
         name: name of the camera; empty for the only camera of a node.
@@ -73,7 +73,7 @@ class Publisher:
 
     @property
     def in_work_s(self) -> float:
-        """How long the caption in progress has been in work beyond its wait for detections; 0 where there is none."""
+        """Time for which the caption in progress has been in work after its wait for detections, seconds; else 0."""
         due_s = self._due_s
         return 0.0 if due_s is None else max(0.0, time.monotonic() - due_s)
 
@@ -111,11 +111,11 @@ class Publisher:
             self._overlay.wait_until_idle()
 
     def forget(self) -> None:
-        """Publish the next text, whatever its meaning."""
+        """Forget the last text, so that the next one is published whatever its meaning."""
         self._texts.forget()
 
     def close(self, timeout_s: float) -> bool:
-        """Publish the captions that are in work and end the threads; return whether they have ended in time."""
+        """Publish the captions in progress and end the threads; return whether they have ended in time."""
         is_idle = bool(wait([self._executor.submit(lambda: None)], timeout_s).done)
         self._executor.shutdown(wait=is_idle, cancel_futures=True)
         if self._overlay is not None:
@@ -123,35 +123,35 @@ class Publisher:
         return is_idle
 
     def publish(self, image: ReceivedImage, record: CaptionRecord, model: Model | None) -> None:
-        """Publish what came of an image as soon as its detections are there, on the thread of the camera.
+        """Publish the caption of an image on the thread of the camera, as soon as its detections have arrived.
 
         Args:
-            record: the record of its caption, without the detections of the topic and without nouns.
-            model: the model that captioned it; None while the node is unconfigured.
+            record: the record of the caption, without the detections of the topic and without nouns.
+            model: the model that captioned the image; None while the node is unconfigured.
 
         Raises:
-            RuntimeError: the thread was ended.
+            RuntimeError: the thread has ended.
         """
         if self._overlay is None or not self._overlay.is_watched or self._submitted - self._completed >= MAX_IMAGES:
             record = replace(record, image=None)
-        # Not the message itself, whose pixels would stay in memory during the wait.
+        # Not the image message, whose pixels would stay in memory during the wait.
         given = (image.message.header, image.at_s, image.detections, record, model)
         self._submitted += 1
         self._executor.submit(self._complete_and_publish, *given)
 
     def count_failure(self, reason: str) -> None:
-        """Count an image that could not be handed on as one with an error, and log the reason."""
+        """Count an image whose caption could not be published as an error, and log the reason."""
         self._node.get_logger().error(reason, throttle_duration_sec=_LOG_PERIOD_S)
         self.statistics.count_answer(CaptionStatus.ERROR, reason, latency_s=0.0, work_s=0.0)
 
     def complete(
         self, record: CaptionRecord, header: Header, detections: ExpectedDetections | None, model: Model | None
     ) -> tuple[CaptionRecord, Caption]:
-        """Complete a record by :func:`complete_record`, count the evidence, and log what is wrong; never raises."""
+        """Complete a record with :func:`complete_record`, count the evidence, and log problems; never raises."""
         record, message, evidence = complete_record(record, header, detections, model, trust_of(self._parameters))
         logger = self._node.get_logger()
         if evidence is not None:
-            # Also after its publisher has gone: a detector that has stopped is reported.
+            # Missing detections are reported once a detector has published, even if it has stopped since.
             if detections is None or not detections.are_expected:
                 evidence = replace(evidence, missing_reason="")
             self.statistics.count_evidence(evidence)
@@ -190,15 +190,15 @@ class Publisher:
         finally:
             self._due_s = None
             self._completed += 1
-        # Since its arrival where its age is unknown, or wrong because the camera's clock is ahead.
+        # Counted from the arrival if the age is unknown, or wrong because the clock of the camera is ahead.
         age_s = record.age_s
         latency_s = time.monotonic() - received_s if age_s is None or age_s < 0 else age_s
         self.statistics.count_answer(status, reason, latency_s=latency_s, work_s=record.caption.timing.total_s)
 
     def _publish(self, record: CaptionRecord, message: Caption, own_objects: Sequence[DetectedObject] | None) -> None:
-        """Publish a record, its text if there is one, and what viewers draw while they subscribe.
+        """Publish a record, its text if there is one, and what has subscribers of detections, annotations and overlay.
 
-        With `text_on_change`, the text is published only if its meaning differs from that of the last one.
+        With `text_on_change`, the text is published only if its meaning differs from that of the last text.
         """
         header = message.header
         self._publishers[""].publish(message)
@@ -221,17 +221,17 @@ class Publisher:
         return self._node.create_lifecycle_publisher(
             kind,
             topic,
-            # Reliable: RViz asks for it by default, and subscribers that ask for best effort match as well. A profile
-            # of each publisher, because rclpy writes the overrides into it.
+            # Reliable, which RViz requests by default and best-effort subscribers accept. Each publisher has its own
+            # profile, because rclpy writes the overrides into it.
             QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE),
-            # A group of its own, because an event that arrives during the destruction blocks its group for ever.
+            # A separate group, because an event that arrives during the destruction blocks its group for ever.
             callback_group=MutuallyExclusiveCallbackGroup(),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
 
 
 def trust_of(parameters: Parameters) -> Trust:
-    """Return which captions the parameters of the node refuse."""
+    """Return the rule of the node's parameters by which captions are refused."""
     return Trust(parameters.values["min_calibrated_confidence"], parameters.values["list_objects"])
 
 
@@ -245,11 +245,11 @@ def complete_record(
     """Add objects, nouns and status to the record of a caption, and build its message; never raises.
 
     Args:
-        record: the record of a caption; one of an image without a caption stays as it is.
-        detections: the detections of its image, which are waited for; None where there are none.
+        record: the record of a caption; the record of an image without a caption is not changed.
+        detections: the expected detections of the image, for which this waits; None if there are none.
 
     Returns:
-        The record, its message, and the evidence for its caption; None where the image has no caption.
+        The record, its message, and the evidence for the caption, which is None if the image has no caption.
     """
     if model is None or record.status in (CaptionStatus.STALE, CaptionStatus.ERROR):
         return record, to_message(msg, record, header), None

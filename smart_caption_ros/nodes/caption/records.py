@@ -1,4 +1,4 @@
-"""The image as the caption node received it; :mod:`smart_caption_ros.record` has the caption that it becomes."""
+"""The image as the caption node received it; its caption becomes a :class:`smart_caption_ros.record.CaptionRecord`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,10 +18,11 @@ class ReceivedImage:
     """An image as it was received.
 
     Attributes:
-        stamp_ns: its stamp in nanoseconds; 0 for an image without a stamp.
-        at_s: time of its arrival, time.monotonic().
-        detections: its detections on the topic of its camera; None where the topic is unused.
-        dropped: images of its camera that it and those before it have replaced since the last caption.
+        stamp_ns: stamp of the image, nanoseconds; 0 for an image without a stamp.
+        at_s: time of arrival by :func:`time.monotonic`, seconds.
+        publisher: publisher of its camera; None if the camera is unknown.
+        detections: the detections of the image that are expected on the topic; None if the topic is not used.
+        dropped: number of images of its camera that were replaced since the last caption.
     """
 
     message: ImageMessage

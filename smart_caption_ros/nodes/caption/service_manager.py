@@ -1,4 +1,4 @@
-"""Report the state of a node to systemd, which runs it as a service of Type=notify."""
+"""Report the state of a node to systemd, if it runs the process as a service of Type=notify."""
 
 import os
 from collections.abc import Callable
@@ -14,13 +14,13 @@ except ImportError:  # apt's python3-sdnotify is not installed everywhere
     sdnotify = None
 
 _PERIOD_S = 1.0
-_MESSAGES_PER_WATCHDOG_TIME = 3  # one may be late without an effect
+_MESSAGES_PER_WATCHDOG_TIME = 3  # so that one message may be late
 
 
 class ServiceReport:
-    """Reports that a node is ready, that it goes on, and that it stops.
+    """Reports to systemd that a node is ready, that it is alive, and that it stops.
 
-    The messages of the watchdog come from a callback of the node, so that they end when the executor hangs.
+    A callback of the node serves the watchdog, so that its messages stop when the executor hangs.
     """
 
     def __init__(
@@ -31,11 +31,12 @@ class ServiceReport:
         is_ready: Callable[[], bool],
         problem: Callable[[], str],
     ) -> None:
-        """Start to report, if systemd runs this process.
+        """Start to report if systemd runs this process.
 
         Args:
-            is_ready: whether the node has started; not called again after that.
-            problem: why the node has to be restarted; empty where it goes on.
+            state: returns the state of the node, for the status.
+            is_ready: returns whether the node has started; not called again after that.
+            problem: returns why the node has to be restarted; empty if it does not.
         """
         self._node = node
         self._state, self._is_ready, self._problem = state, is_ready, problem
@@ -45,7 +46,7 @@ class ServiceReport:
         if not os.environ.get("NOTIFY_SOCKET"):
             return
         if sdnotify is None:
-            node.get_logger().error("systemd cannot be told anything: pip install sdnotify, or set Type=exec")
+            node.get_logger().error("the state cannot be reported to systemd: pip install sdnotify, or set Type=exec")
             return
         self._notifier = sdnotify.SystemdNotifier()
         self._watchdog_s = watchdog_s()
@@ -67,16 +68,16 @@ class ServiceReport:
         status = shortened(problem or self._state())
         if status != self._status:
             self._status = status
-            # The package encodes as Latin-1, and says nothing of what it cannot encode or send.
+            # sdnotify encodes as Latin-1, and hides errors of encoding and sending.
             assignments.append(f"STATUS={status}".encode("ascii", "replace").decode())
             if problem:
-                self._node.get_logger().error(f"{problem}: the watchdog of systemd is not served")
+                self._node.get_logger().error(f"{problem}: systemd's watchdog is no longer served")
         if assignments and self._notifier is not None:
             self._notifier.notify("\n".join(assignments))
 
 
 def watchdog_s() -> float | None:
-    """Return the time without a message after which systemd ends this process, seconds; None: it waits for ever."""
+    """Return the time without a message after which systemd ends this process, seconds; None if it has no watchdog."""
     watched = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     time_us = os.environ.get("WATCHDOG_USEC", "")
     return int(time_us) / 1e6 if watched and time_us.isdecimal() and int(time_us) else None

@@ -1,4 +1,4 @@
-"""Statistics of one camera of the caption node: counts since the start, and what happened in the last seconds."""
+"""Statistics of one camera of the caption node: counts since the start, and events of the last seconds."""
 
 import enum
 import threading
@@ -24,13 +24,13 @@ class Count(enum.Enum):
     RECEIVED = "images received"
     DROPPED = "images dropped for newer ones"
     PASSED_OVER = "images passed over"
-    """Not captioned: while captioning is off or on request, or above the maximum rate."""
+    """Not captioned, because captioning is off or only on request, or because of the maximum rate."""
     UNCHANGED = "images unchanged"
-    """Not captioned, because they do not differ from the last one that was."""
+    """Not captioned, because they do not differ from the last captioned image."""
     RESTS = "times at rest"
-    """While `lazy` is set and nobody subscribes."""
+    """How often a lazy camera was unsubscribed, because nobody subscribed to its captions."""
     LOST = "images lost on the way"
-    """Missing in the numbers of the publisher: they did not reach this node."""
+    """Images that did not reach this node: their sequence numbers are missing."""
     DETECTIONS = "detections received"
     DETECTIONS_REPLACED = "detections replaced by others of their image"
     OBJECTS_LEFT_OUT = "detected objects left out"
@@ -48,20 +48,20 @@ class RecentAnswer:
 
 @dataclass(frozen=True)
 class Summary:
-    """Snapshot of :class:`Statistics`: totals since the start, and what happened in the last :data:`WINDOW_S`."""
+    """Snapshot of :class:`Statistics`: totals since the start, and events of the last :data:`WINDOW_S` seconds."""
 
     counts: Counter[Count | CaptionStatus | ObjectOrigin]
     """Counts of images, of answers by status, and of captions by the origin of their objects."""
     received_hz: float
     answered_hz: float
     recently_lost: tuple[int, ...]
-    """For each image received, how many were lost before it."""
+    """For each received image, the number of images lost immediately before it."""
     recent: tuple[RecentAnswer, ...]
     recent_evidence: tuple[Evidence, ...]
     recent_detections: tuple[bool, ...]
-    """For each message on the detections topic, whether it replaced another one of the same image."""
+    """For each message on the detections topic, whether it replaced another message of the same image."""
     ages_s: tuple[float, ...]
-    """Latencies of the answers of the last :data:`AGE_WINDOW_S`."""
+    """Latencies of the answers of the last :data:`AGE_WINDOW_S` seconds."""
     since_image_s: float
     last_error: str
 
@@ -73,7 +73,7 @@ class Statistics:
         self._clock = clock
         self._lock = threading.Lock()
         self._counts: Counter[Count | CaptionStatus | ObjectOrigin] = Counter()
-        self._arrivals: TimeWindow[int] = TimeWindow(WINDOW_S)  # with the number of images lost before each
+        self._arrivals: TimeWindow[int] = TimeWindow(WINDOW_S)  # number of images lost before each
         self._recent: TimeWindow[RecentAnswer] = TimeWindow(WINDOW_S)
         self._recent_evidence: TimeWindow[Evidence] = TimeWindow(WINDOW_S)
         self._recent_detections: TimeWindow[bool] = TimeWindow(WINDOW_S)
@@ -92,12 +92,12 @@ class Statistics:
             self._ages_s.clear()
 
     def count(self, what: Count, number: int = 1) -> None:
-        """Add to a count of images that has no other method."""
+        """Add to a count that no other method updates."""
         with self._lock:
             self._counts[what] += number
 
     def count_received(self, lost: int = 0) -> None:
-        """Count an image that arrived, and those that were lost since the one before it."""
+        """Count a received image, and the images lost since the one before it."""
         with self._lock:
             self._counts[Count.RECEIVED] += 1
             self._counts[Count.LOST] += lost
@@ -122,7 +122,8 @@ class Statistics:
         """Count a message of the detections topic.
 
         Args:
-            left_out: number of its elements that are not usable as objects.
+            left_out: number of its elements that cannot be used as objects.
+            replaces: whether it replaced another message of the same image.
         """
         with self._lock:
             self._counts[Count.DETECTIONS] += 1

@@ -1,7 +1,7 @@
-"""The worker of the caption node: one thread that runs everything that touches the engine, and waits for nothing else.
+"""The worker of the caption node: one thread that runs all work on the engine, and waits for nothing else.
 
-A camera whose image waits has one place in the queue of the thread, so that cameras take turns, however fast they are.
-Service calls queue behind the image in progress and at most one of each camera.
+Each camera has at most one image in the queue of the thread, so that cameras take turns whatever their rates. A service
+call waits for the image in progress and at most one image of each camera.
 """
 
 import threading
@@ -30,10 +30,10 @@ from smart_caption_ros.record import CaptionRecord, CaptionStatus, LazyImage
 from smart_caption_ros.text import MAX_SENTENCE, visible
 
 WORK_TIMEOUT_S = 10.0
-"""Time of work on one image after which the node reports ERROR, and the watchdog of systemd is not served, seconds."""
+"""Time of work on one image after which the node reports ERROR and no longer serves systemd's watchdog, seconds."""
 MIN_CHANGE = 10.0
-"""Minimum change that is captioned with `trigger` change: mean difference of the grey levels, 0 to 255, in the part of
-the image (8 x 6 parts) that differs most."""
+"""Minimum change of an image that is captioned if `trigger` is change: mean difference of the grey levels, 0 to 255, in
+that one of 8 x 6 parts of the image that differs most."""
 
 _RECORDING_AGE_S = 3600.0
 
@@ -41,14 +41,14 @@ T = TypeVar("T")
 
 
 class InterruptedWorkError(Exception):
-    """The process ends, and does not wait for work in progress."""
+    """The process is ending and does not wait for work in progress."""
 
     def __init__(self) -> None:
         super().__init__("the node ends")
 
 
 class Worker:
-    """Captions images one at a time; its public methods may be called on any other thread."""
+    """Captions images one at a time; its public methods may be called on all threads but its own."""
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
         self._node = node
@@ -56,12 +56,12 @@ class Worker:
         self.model: Model | None = None
         self._is_loading = False
         self.loading_cancelled = threading.Event()
-        """Whether the present or last loading was cancelled, by :meth:`cancel_loading` or because the process ends."""
+        """Set if the present or last loading was cancelled, by :meth:`cancel_loading` or because the process ends."""
         self._work_started_s: float | None = None
         self._worked_s = time.monotonic()
         self._lock = threading.Lock()
         self._newest: dict[Publisher, ReceivedImage] = {}
-        # Of each camera, used on the thread alone: its scene, and the dropped images that no caption reports yet.
+        # Used only on the thread: the scene of each camera, and its dropped images that no caption has reported yet.
         self._scenes: dict[Publisher, Scene] = {}
         self._unreported: dict[Publisher, int] = {}
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captioner")
@@ -70,13 +70,13 @@ class Worker:
 
     @property
     def in_work_s(self) -> float:
-        """How long the engine has worked on the image in progress, seconds; 0 where there is none."""
+        """Time for which the image in progress has been in work, seconds; 0 if there is none."""
         started_s = self._work_started_s
         return 0.0 if started_s is None else time.monotonic() - started_s
 
     @property
     def problem(self) -> str:
-        """Why images are not captioned any more; empty where all goes on. To be read again and again."""
+        """Why images are no longer captioned; empty if they are. Has to be read periodically."""
         if self._probe.done():
             try:
                 self._probe, self._probed_s = self._executor.submit(lambda: None), time.monotonic()
@@ -89,17 +89,17 @@ class Worker:
         return ""
 
     def load(self, load: Callable[[], Model]) -> Model:
-        """Load a model on the thread and wait for it; raises what `load` raises.
+        """Load a model on the thread and wait for it.
 
-        Raises CancelledError if it was cancelled and `load` finished nevertheless, and InterruptedWorkError as soon as
-        the process ends.
+        Raises the exceptions of `load`, CancelledError if loading was cancelled and `load` finished nevertheless, and
+        InterruptedWorkError as soon as the process ends.
         """
 
         def loading() -> Model:
             self._is_loading = True
             try:
                 model = load()
-                release_memory()  # what loading alone needed
+                release_memory()  # which was needed only for loading
                 if self.loading_cancelled.is_set():
                     raise CancelledError
                 self.model = model
@@ -108,46 +108,47 @@ class Worker:
             return model
 
         self.loading_cancelled.clear()
-        return self.result_of(self._executor.submit(loading))
+        return self._result_of(self._executor.submit(loading))
 
     def cancel_loading(self) -> None:
-        """Let :meth:`load` raise an exception as soon as the build of an engine, or all of the loading, can end."""
+        """Cancel loading: :meth:`load` raises as soon as the build of an engine can be stopped, else at its end."""
         self.loading_cancelled.set()
 
     def unload(self) -> None:
-        """Free the model and its memory, after the image in progress; :meth:`close` does it if the process ends."""
+        """Free the model and its memory after the image in progress; if the process ends, :meth:`close` does so."""
         with suppress(InterruptedWorkError):
-            self.result_of(self._executor.submit(self._unload))
+            self._result_of(self._executor.submit(self._unload))
 
     def wait_until_idle(self) -> None:
         """Wait until everything submitted so far is done, or until the process ends."""
         with suppress(InterruptedWorkError):
-            self.result_of(self._executor.submit(lambda: None))
+            self._result_of(self._executor.submit(lambda: None))
 
     def forget(self) -> None:
-        """Caption the next image of each camera, whatever was seen before; called while the thread is idle."""
+        """Forget the scenes, so that the next image of each camera is captioned; called while the thread is idle."""
         self._scenes.clear()
         self._unreported.clear()
 
     def interrupt(self) -> None:
-        """Let the calls that wait for the thread raise InterruptedWorkError, now and from now on; cancel loading."""
+        """Make all present and later waits for the thread raise InterruptedWorkError, and cancel loading."""
         self.loading_cancelled.set()
         if not self._interrupted.done():
             self._interrupted.set_result(None)
 
     def close(self, timeout_s: float) -> bool:
-        """Free the model and end the thread, after the image in progress; return whether it has ended.
+        """Free the model and end the thread after the image in progress; return whether the thread has ended.
 
-        It has not where it captions after `timeout_s`, or loads: cancelled loading may go on for long.
+        It has not ended if it is still captioning after `timeout_s`, or is loading, which may go on for long after it
+        was cancelled.
         """
         is_idle = not self._is_loading and bool(wait([self._executor.submit(self._unload)], timeout_s).done)
         self._executor.shutdown(wait=is_idle, cancel_futures=True)
         return is_idle
 
     def offer(self, image: ReceivedImage) -> bool:
-        """Caption an image of a camera when its turn comes; a newer one takes its place until then.
+        """Queue an image of a camera, which is captioned in its turn unless a newer one replaces it before.
 
-        Return False where it took the place of one that waited, which is dropped.
+        Return False if the image replaced a waiting one, which is dropped.
         """
         publisher = image.publisher
         assert publisher is not None
@@ -157,29 +158,30 @@ class Worker:
                 image = replace(image, dropped=image.dropped + waiting.dropped + 1)
             self._newest[publisher] = image
         if waiting is None:
-            with suppress(RuntimeError):  # the thread was ended
+            with suppress(RuntimeError):  # the thread has ended
                 self._executor.submit(self._take_turn, publisher)
         return waiting is None
 
     def discard(self, publisher: Publisher) -> int:
-        """Discard the image of a camera that waits; return the number discarded, 0 or 1."""
+        """Discard the waiting image of a camera; return the number discarded, 0 or 1."""
         with self._lock:
             return int(self._newest.pop(publisher, None) is not None)
 
     def describe(self, image: ReceivedImage, *, max_age_s: float) -> CaptionRecord:
-        """Caption an image outside of the turns, for a service, and wait for it.
+        """Caption an image for a service, and wait for the result.
 
         Args:
-            max_age_s: maximum age of the image, in place of the parameter; 0 accepts any age.
+            max_age_s: maximum age of the image, instead of the parameter; 0 accepts any age.
 
         Raises:
-            InterruptedWorkError, RuntimeError: the process ends, the thread was ended.
+            InterruptedWorkError: the process ends.
+            RuntimeError: the thread has ended.
         """
-        record = self.result_of(self._executor.submit(self._caption, image, max_age_s))
-        assert record is not None  # there is no scene to compare the image with
+        record = self._result_of(self._executor.submit(self._caption, image, max_age_s))
+        assert record is not None  # None is returned only with a scene
         return record
 
-    def result_of(self, future: Future[T]) -> T:
+    def _result_of(self, future: Future[T]) -> T:
         """Wait for a future and return its result; raises InterruptedWorkError as soon as the process ends."""
         futures: list[Future[Any]] = [future, self._interrupted]
         wait(futures, return_when=FIRST_COMPLETED)
@@ -208,13 +210,13 @@ class Worker:
             else:
                 self._unreported[publisher] = image.dropped
                 publisher.statistics.count(Count.UNCHANGED)
-        except Exception as error:  # of ROS, or of a thread that has ended
+        except Exception as error:  # from ROS, or because the publisher's thread has ended
             publisher.count_failure(f"the image cannot be answered: {error_description(error)}")
 
     def _age_s(self, stamp_ns: int) -> float | None:
-        """Return the age of an image, negative for a stamp in the future; None where it is unknown.
+        """Return the age of an image, negative for a stamp in the future; None if it is unknown.
 
-        It is unknown for an image without a stamp, and before the first message on /clock with `use_sim_time`.
+        It is unknown for an image without a stamp, and with `use_sim_time` before the first message on /clock.
         """
         if not stamp_ns or lacks_clock(self._node):
             return None
@@ -230,19 +232,19 @@ class Worker:
 
 
 class Scene:
-    """The scene before a camera in the last image captioned."""
+    """The last captioned image of a camera, with which new images are compared."""
 
     def __init__(self) -> None:
         self._captioned: NDArray[np.float32] | None = None
         self._seen: NDArray[np.float32] | None = None
 
     def has_changed(self, image_bgr: NDArray[np.uint8]) -> bool:
-        """Return whether an image differs from the last one captioned; the first one does."""
+        """Return whether an image differs from the last captioned one; True for the first image."""
         self._seen = thumbnail(image_bgr)
         return self._captioned is None or change_between(self._captioned, self._seen) >= MIN_CHANGE
 
     def keep(self) -> None:
-        """Compare later images with the one of the last :meth:`has_changed`, which was captioned."""
+        """Make the image of the last call of :meth:`has_changed` the one that later images are compared with."""
         self._captioned = self._seen
 
 
@@ -258,13 +260,13 @@ def caption_image(
     """Decode and caption one image message; never raises.
 
     Args:
-        age_s: age of the image now; None for an image without a stamp, or where the clock has not started.
+        age_s: age of the image now; None if it has no stamp, or if the clock has not started.
         max_age_s: maximum age of an image that is captioned, and how far its stamp may lie in the future; 0 accepts
             any age.
-        scene: an image that does not differ from this is not captioned; None captions every image.
+        scene: an image that does not differ from it is not captioned; None captions every image.
 
     Returns:
-        The record, without the detections of the topic and without nouns; None where the scene has not changed.
+        The record, without the detections of the topic and without nouns; None if the scene has not changed.
     """
     started_s = clock()
     where: dict[str, Any] = {
@@ -304,18 +306,18 @@ def caption_image(
         return CaptionRecord(replace(caption, timing=timing), image=LazyImage.of_pixels(image_bgr), **where)
     except ImageMessageError as error:
         return without_caption(CaptionStatus.ERROR, str(error))
-    except Exception as error:  # an engine may raise anything, and one image must not end the node
+    except Exception as error:  # an engine may raise any exception, which must not end the node
         return without_caption(CaptionStatus.ERROR, f"the engine failed on this image: {error_description(error)}")
 
 
 def lacks_clock(node: Node) -> bool:
-    """Return whether a node uses the time on /clock and none has arrived: images have no age then."""
+    """Return whether a node uses the time on /clock and none has arrived, so that the age of images is unknown."""
     clock = node.get_clock()
     return isinstance(clock, ROSClock) and clock.ros_time_is_active and not clock.now().nanoseconds
 
 
 def _stale_reason(age_s: float, max_age_s: float) -> str:
     reason = f"the image is {age_s:.3f} s old, and max_age_s is {max_age_s:g}"
-    if age_s > _RECORDING_AGE_S:  # no driver is that late: the clocks differ, or this is a recording
+    if age_s > _RECORDING_AGE_S:  # no driver is that slow: the clocks differ, or this is a recording
         reason += "; for a recording play its clock and set use_sim_time, or set max_age_s to 0"
     return reason

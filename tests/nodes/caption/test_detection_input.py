@@ -39,7 +39,7 @@ def test_class_ids_without_names_are_left_out_and_reported(node, executor):
     box = BoundingBox(x2=1.0, y2=1.0)
     objects = [DetectedObject(class_name=name, score=0.5, box=box) for name in ("2", "0", "cup")]
     for names, kept, problem in (
-        ({}, ["cup"], "have class ids without a name (0, 2), and are left out: name the classes in detection_classes"),
+        ({}, ["cup"], "because their class ids have no name (0, 2): name the classes in detection_classes"),
         ({0: "door", 2: "lamp"}, ["lamp", "door", "cup"], ""),
     ):
         reader.open(names)
