@@ -1,8 +1,8 @@
-"""What a program that follows captions as they come sees: captions, events and statistics, with ROS and without.
+"""Follow captions as they arrive, with or without ROS: feeds of captions and events, and statistics.
 
 `smart-caption watch`, `serve` and `log` read a :class:`CaptionFeed`. :class:`SourceFeed` captions files and webcams in
-this process; :class:`smart_caption_ros.nodes.live.RosCaptionFeed` receives the captions of running nodes with a node of
-the caller, and :func:`smart_caption_ros.nodes.live.standalone_feed` makes the node, too::
+this process. :class:`smart_caption_ros.nodes.live.RosCaptionFeed` receives the captions of running nodes with a node of
+the caller, and :func:`smart_caption_ros.nodes.live.standalone_feed` with a node that it creates::
 
     with SourceFeed({"kitchen": open_source("0")}, Captioner.from_bundle()) as feed:
         while not feed.ended:

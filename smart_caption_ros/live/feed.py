@@ -1,4 +1,4 @@
-"""What all feeds of captions share: a bounded queue between their threads and the consumer, and statistics."""
+"""Base class of all caption feeds: a bounded queue between their threads and the consumer, and statistics."""
 
 import enum
 import threading
@@ -12,8 +12,9 @@ from smart_caption_ros.live.statistics import CameraSummary, Health, LiveStatist
 from smart_caption_ros.record import ACCEPT_ALL, CaptionRecord, Trust
 
 MAX_CAMERAS = 64
-"""Maximum number of cameras; beyond it the camera that has been silent longest is dropped."""
+"""Maximum number of cameras; beyond this number the camera that has been silent longest is dropped."""
 CAPACITY = 256
+"""Maximum number of captions and events in the queue of a feed."""
 
 _MAX_IMAGES = 16  # 100 MB at 1080p
 
@@ -22,24 +23,25 @@ class EventKind(enum.Enum):
     """What a :class:`FeedEvent` is about."""
 
     APPEARED = "appeared"
-    """A camera has a publisher now, for the first time or again."""
+    """A camera has got a publisher, for the first time or again."""
     GONE = "gone"
-    """A camera has no publisher any more, or its source has ended."""
+    """A camera no longer has a publisher, or its source has ended."""
     DIAGNOSTICS = "diagnostics"
     """The health of a camera changed to another level."""
     ERROR = "error"
     """Something could not be read."""
     ENDED = "ended"
-    """The feed gives nothing more; its last item."""
+    """The feed has ended; this is its last item."""
 
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """Something beside the captions that a person wants to know.
+    """An event that a user should see beside the captions.
 
     Attributes:
-        camera: name of the camera; None where it is about no camera or several.
-        received_monotonic_s: when it happened, by :func:`time.monotonic`; received_s is seconds since the epoch.
+        camera: name of the camera; None if the event is about no camera or about several.
+        received_s: time of the event, seconds since the epoch.
+        received_monotonic_s: the same time by :func:`time.monotonic`.
     """
 
     kind: EventKind
@@ -54,19 +56,19 @@ Self = TypeVar("Self", bound="CaptionFeed")
 
 
 class FeedError(ExpectedError):
-    """A feed cannot start, or can never give a caption."""
+    """A feed cannot start, or will never have a caption."""
 
 
 class CaptionFeed:
-    """Captions of one or several cameras as they come; a context manager that starts and ends its own threads.
+    """Captions of one or several cameras as they arrive; a context manager that starts and ends its own threads.
 
     All methods may be called from any thread. A consumer that is slower than the captions loses the oldest ones, which
-    are counted; it never holds up a captioner. While the images of 16 captions wait, further captions come without
-    theirs.
+    are counted; it never delays a captioner. While 16 captions with images are waiting, further captions lose their
+    images.
     """
 
     def __init__(self, capacity: int = CAPACITY, trust: Trust = ACCEPT_ALL) -> None:
-        """``trust``: which captions are refused, also of those that come with the status OK."""
+        """``trust``: rule by which captions with the status OK are refused."""
         self._capacity = capacity
         self._trust = trust
         self._changed = threading.Condition()
@@ -77,7 +79,7 @@ class CaptionFeed:
         self._failure: FeedError | None = None
 
     def __enter__(self: Self) -> Self:
-        """Start; raises FeedError where that is not possible."""
+        """Start the feed; raises FeedError if it cannot start."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -87,23 +89,23 @@ class CaptionFeed:
 
     @property
     def description(self) -> str:
-        """What the feed reads, for a person: "video room.mp4 (...)", "ROS 2 domain 0"."""
+        """Source of the captions, as shown to the user: "video room.mp4 (...)", "ROS 2 domain 0"."""
         return ""
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        """Sentences that say what the feed waits for and what to check; empty once there is a caption."""
+        """Sentences that say what the feed waits for and what to check; empty after the first caption."""
         return ()
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come and everything was taken. Captions of ROS never end."""
+        """Whether the feed has ended and all items were taken; a feed of ROS does not end by itself."""
         with self._changed:
             return self._is_closed and not self._items
 
     @property
     def cameras(self) -> tuple[CameraSummary, ...]:
-        """Statistics and health of each camera known so far, in the order in which they appeared."""
+        """Statistics and health of each known camera, in the order in which the cameras appeared."""
         now_s = time.monotonic()
         with self._changed:
             return tuple(statistics.summary(now_s) for statistics in self._statistics.values())
@@ -124,9 +126,9 @@ class CaptionFeed:
         return any(camera.captions for camera in self.cameras)
 
     def next(self, timeout_s: float) -> FeedItem | None:
-        """Take the oldest caption or event; wait for one at most `timeout_s`, and return None then.
+        """Take the oldest caption or event; wait for one at most `timeout_s` seconds, and return None if none arrives.
 
-        Raises FeedError where the feed can never give a caption.
+        Raises FeedError if the feed has failed and will have no more captions.
         """
         with self._changed:
             self._changed.wait_for(lambda: bool(self._items or self._is_closed), timeout_s)
@@ -137,11 +139,11 @@ class CaptionFeed:
             return None
 
     def close(self, text: str = "", failure: FeedError | None = None) -> None:
-        """End the feed; `next` returns what is left, and then None. Calling it again does nothing.
+        """End the feed; `next` returns the remaining items, and then None. A second call does nothing.
 
         Args:
-            text: the sentence of the last event, of the kind ENDED; empty sends none.
-            failure: raised by :meth:`next` as soon as everything was taken.
+            text: text of a last event of the kind ENDED; empty adds no event.
+            failure: raised by :meth:`next` when all items were taken.
         """
         with self._changed:
             if not self._is_closed:
@@ -153,7 +155,7 @@ class CaptionFeed:
     # For the threads that receive or make the captions.
 
     def add_camera(self, camera: str, source: str, text: str) -> None:
-        """Note that a camera is there, and say so in an event if it is new or was gone.
+        """Note that a camera is online, and add an event if it is new or was gone.
 
         Args:
             source: full name of the topic, or the source as the user named it.
@@ -166,7 +168,7 @@ class CaptionFeed:
             self._put(FeedEvent(EventKind.APPEARED, text, camera))
 
     def remove_camera(self, camera: str, text: str) -> None:
-        """Note that a camera is gone, and say so in an event; its statistics stay."""
+        """Note that a camera is gone, and add an event; its statistics are kept."""
         with self._changed:
             known = self._statistics.get(camera)
             if known is not None and known.camera.is_online:
@@ -174,12 +176,12 @@ class CaptionFeed:
                 self._put(FeedEvent(EventKind.GONE, text, camera))
 
     def forget_camera(self, camera: str) -> None:
-        """Remove a camera and its statistics, because it turned out to have another name."""
+        """Remove a camera and its statistics, because its captions have another name."""
         with self._changed:
             self._statistics.pop(camera, None)
 
     def add(self, live: CaptionRecord) -> None:
-        """Judge and count a caption, and pass it on."""
+        """Apply the trust rule to a caption, count it, and add it to the queue."""
         live = live.judged(self._trust)
         with self._changed:
             statistics = self._statistics.get(live.camera) or self._add_statistics(live.camera, live.source)
@@ -191,7 +193,7 @@ class CaptionFeed:
             self._put(event)
 
     def set_health(self, camera: str, health: Health, message: str) -> None:
-        """Keep what the diagnostics say, and say so in an event if the level changed for the worse or the better."""
+        """Store the health of a camera, and add an event if it has changed, except from unknown to OK."""
         with self._changed:
             known = self._statistics.get(camera)
             if known is None:

@@ -1,4 +1,4 @@
-"""A feed without ROS: captions the frames of files, folders, videos, bags and webcams in this process."""
+"""A feed without ROS, which captions files, folders, videos, bags and webcams in this process."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ _JOIN_TIMEOUT_S = 5.0
 
 
 def open_cameras(specs: Sequence[str], topic: str | None = None) -> dict[str, FrameSource]:
-    """Open sources and name a camera after each: after its file or folder, with a number where names are equal."""
+    """Open sources, and name a camera after the file or folder of each; equal names get a number."""
     cameras: dict[str, FrameSource] = {}
     for spec in specs:
         source = open_source(spec, topic=topic)
@@ -42,7 +42,7 @@ class _SourceCamera:
     name: str
     source: FrameSource
     mailbox: Mailbox[tuple[Frame, float]] = field(default_factory=Mailbox)
-    """A frame, and when it was put there by :func:`time.monotonic`."""
+    """A frame, and the time at which it was put there by :func:`time.monotonic`."""
     ending: str = ""
     """Why the source has ended; empty while it is read."""
 
@@ -54,8 +54,8 @@ class _SourceCamera:
 class SourceFeed(CaptionFeed):
     """Captions sources: recordings at the speed of their stamps, photographs one after the other, webcams live.
 
-    A thread reads each source, and one thread captions the newest frame of each in turn. A frame with a stamp that
-    waits when the next one comes is dropped and counted; photographs wait for their turn.
+    Each source is read on its own thread, and one thread captions the newest frame of each in turn. A waiting frame
+    with a stamp is dropped and counted when the next one arrives; photographs are never dropped.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class SourceFeed(CaptionFeed):
     ) -> None:
         """
         Args:
-            captioner: used by the feed's thread alone until the feed is closed.
-            coverage: matches nouns with objects; None leaves that out.
+            captioner: must not be used by other threads until the feed is closed.
+            coverage: matches nouns with objects; None does not match them.
             interval_s: time between two photographs, seconds; 0 captions them as fast as possible.
         """
         super().__init__(trust=trust)
@@ -105,7 +105,7 @@ class SourceFeed(CaptionFeed):
         super().close(text, failure)
         end_s = time.monotonic() + _JOIN_TIMEOUT_S
         for thread in self._threads:
-            # A webcam without light can take seconds for a frame; its thread is a daemon.
+            # The threads are daemons, because a webcam in the dark may take seconds for a frame.
             thread.join(max(0.0, end_s - time.monotonic()))
 
     def _read(self, camera: _SourceCamera) -> None:
@@ -115,7 +115,7 @@ class SourceFeed(CaptionFeed):
         except SourceError as error:
             text = str(error)
             self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
-        except Exception as error:  # of OpenCV or a bag's library: the other cameras go on
+        except Exception as error:  # from OpenCV or a library for bags; the other cameras go on
             text = f"reading {camera.source.spec} failed: {type(error).__name__}: {error}"
             self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
         finally:
@@ -125,7 +125,7 @@ class SourceFeed(CaptionFeed):
 
     def _read_passes(self, camera: _SourceCamera) -> None:
         while True:
-            anchor: tuple[float, float] | None = None  # stamp and monotonic time from which frames are timed
+            anchor: tuple[float, float] | None = None  # stamp and monotonic time that later frames are timed by
             for frame in camera.source:
                 self._report_skipped(camera)
                 if frame.stamp_ns is None:
@@ -134,7 +134,7 @@ class SourceFeed(CaptionFeed):
                     continue
                 stamp_s, now_s = frame.stamp_ns * 1e-9, time.monotonic()
                 if anchor is None or not 0 <= anchor[1] + stamp_s - anchor[0] - now_s <= _MAX_PAUSE_S:
-                    # The first frame, a gap, a stamp before the last one, or frames that come later than they should.
+                    # The first frame, a gap between stamps, a stamp before the last one, or a late frame.
                     anchor = (stamp_s, now_s)
                 if not self._offer(camera, frame, anchor[1] + stamp_s - anchor[0]):
                     return
@@ -148,7 +148,7 @@ class SourceFeed(CaptionFeed):
             self.add_event(FeedEvent(EventKind.ERROR, text, camera.name))
 
     def _offer(self, camera: _SourceCamera, frame: Frame, due_s: float) -> bool:
-        """Put a frame into its slot when it is due; return False if the feed ends before."""
+        """Put a frame into the mailbox when it is due; return False if the feed is closed before."""
         with self._changed:
             if self._changed.wait_for(lambda: self._is_closed, max(0.0, due_s - time.monotonic())):
                 return False
@@ -156,7 +156,7 @@ class SourceFeed(CaptionFeed):
             return True
 
     def _offer_photograph(self, camera: _SourceCamera, frame: Frame) -> bool:
-        """Put a photograph into its slot when the one before it was taken, and wait until it was shown long enough."""
+        """Put a photograph into the mailbox when it is empty, and wait until it was shown for the interval."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or camera.mailbox.is_empty)
             if self._is_closed:
@@ -170,7 +170,7 @@ class SourceFeed(CaptionFeed):
         self._changed.notify_all()
 
     def _caption_all(self) -> None:
-        """Caption the frames that wait, each camera in its turn, until all sources have ended."""
+        """Caption the waiting frames, one camera after the other, until all sources have ended."""
         turn = 0
         reading = list(self._cameras)
         while True:
@@ -203,6 +203,6 @@ class SourceFeed(CaptionFeed):
         super().close("every source has ended")
 
     def _ready(self, turn: int = 0) -> _SourceCamera | None:
-        """Return the first camera from `turn` on whose frame waits."""
+        """Return the first camera, beginning with number `turn`, that has a waiting frame; None if there is none."""
         order = self._cameras[turn:] + self._cameras[:turn]
         return next((camera for camera in order if not camera.mailbox.is_empty), None)

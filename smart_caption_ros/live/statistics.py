@@ -14,11 +14,12 @@ from smart_caption_ros.time_window import TimeWindow
 WINDOW_S = 30.0
 """Time window of rates and ages, seconds."""
 DIAGNOSTICS_TIMEOUT_S = 3.0
-"""A node that has sent diagnostics, and then none for so long and for three of its periods, responds no more."""
+"""Minimum time without diagnostics after which a node that has sent some does not respond, seconds; the time is also at
+least three periods of its diagnostics."""
 
 
 class Health(enum.Enum):
-    """What the diagnostics of a camera say."""
+    """Level of the diagnostics of a camera."""
 
     UNKNOWN = "unknown"
     OK = "ok"
@@ -32,13 +33,15 @@ class CameraSummary:
 
     Attributes:
         source: full name of the topic, or the source as the user named it.
-        is_online: whether captions can come: the topic has a publisher, the source has not ended.
-        dropped: images that newer ones replaced before they were captioned.
-        lost: captions that the consumer of the feed took too late.
-        rate_hz: captions a second in the last :data:`WINDOW_S` seconds.
-        age_p50_s: median age of those captions, see :attr:`CaptionRecord.age_s`; None without any.
-        last_received_monotonic_s: when the last one was received, by :func:`time.monotonic`; None before the first.
-        is_responding: False if its node has sent diagnostics and then none, see :data:`DIAGNOSTICS_TIMEOUT_S`.
+        is_online: whether captions can arrive: the topic has a publisher, or the source has not ended.
+        captions: number of captions so far.
+        dropped: number of images that newer ones replaced before they were captioned.
+        lost: number of captions that were dropped because the consumer of the feed was too slow.
+        rate_hz: captions per second in the last :data:`WINDOW_S` seconds.
+        age_p50_s: median age of those captions, see :attr:`CaptionRecord.age_s`; None if no age is known.
+        age_p95_s: 95th percentile of the ages.
+        last_received_monotonic_s: time of the last caption by :func:`time.monotonic`; None before the first.
+        is_responding: False if its node has sent diagnostics and then stopped, see :data:`DIAGNOSTICS_TIMEOUT_S`.
     """
 
     camera: str
@@ -62,7 +65,7 @@ class LiveStatistics:
 
     def __init__(self, camera: str, source: str) -> None:
         self.camera = CameraSummary(camera, source)
-        """The camera, but for what depends on the moment: rate, ages and whether its node responds."""
+        """The camera, without the fields that depend on the present time: rate, ages and whether its node responds."""
         self._added_s = time.monotonic()
         self._diagnosed_s: float | None = None
         self._diagnostics_period_s = 0.0
@@ -70,7 +73,7 @@ class LiveStatistics:
 
     @property
     def last_s(self) -> float:
-        """When it was added, or its last caption received, by :func:`time.monotonic`."""
+        """Time at which the last caption was received, or else the camera was added, by :func:`time.monotonic`."""
         return self.camera.last_received_monotonic_s or self._added_s
 
     def add(self, live: CaptionRecord) -> None:
@@ -88,9 +91,8 @@ class LiveStatistics:
             self._diagnostics_period_s = now_s - self._diagnosed_s
         self.camera.health, self.camera.health_message, self._diagnosed_s = health, message, now_s
 
-    def summary(self, now_s: float | None = None) -> CameraSummary:
-        """Return the statistics at `now_s` (:func:`time.monotonic`); None takes the current time."""
-        now_s = time.monotonic() if now_s is None else now_s
+    def summary(self, now_s: float) -> CameraSummary:
+        """Return the statistics at `now_s` (:func:`time.monotonic`)."""
         ages = [age_s for age_s in self._ages_s.items(now_s) if age_s is not None]
         median, high = np.percentile(ages, (50, 95)) if ages else (None, None)
         return replace(

@@ -1,6 +1,6 @@
-"""Live captions on a terminal: a view that is drawn again and again, and plain lines for pipes.
+"""Live captions on a terminal: a view that is redrawn periodically, and plain lines for pipes.
 
-A noun has a mark as well as a colour, for people who do not see colours and terminals that have none.
+Nouns have a mark as well as a colour, for people who do not see colours and terminals without colours.
 """
 
 import io
@@ -25,12 +25,12 @@ from smart_caption_ros.text import visible
 
 _REDRAW_S = 0.25
 _SILENT_S = 5.0
-"""Age of the last caption of a camera from which on it is shown in a colour, seconds."""
+"""Age of the last caption of a camera above which it is shown in a colour, seconds."""
 _EXPLAIN_AFTER_S = 3.0
-"""Time without a caption after which a sentence says what the feed waits for."""
+"""Time without a caption after which a sentence says what the feed waits for, seconds."""
 _LINES = 200
-"""Number of lines that are kept; a terminal shows as many as fit."""
-_MAX_ITEMS = 1000  # a feed that is faster than this program must not keep it from drawing
+"""Number of lines that are kept; the terminal shows those that fit."""
+_MAX_ITEMS = 1000  # taken before the next redraw, so that a fast feed does not prevent it
 _MAX_TEXT, _MAX_WORDS, _MAX_WORD, _MAX_OBJECTS = 2000, 100, 40, 30
 _QUIET = (EventKind.APPEARED, EventKind.ENDED)
 
@@ -65,7 +65,7 @@ def watch(feed: CaptionFeed) -> int:
                     break
                 add_line(lines, item)
             if feed.ended:
-                time.sleep(_REDRAW_S)  # the feed no longer waits
+                time.sleep(_REDRAW_S)  # `next` no longer waits
     return 128 + signals.number
 
 
@@ -75,7 +75,7 @@ def caption_records(
     """Yield captions until the feed ends, at most `count`.
 
     Args:
-        report: prints a sentence about what the feed waits for, or what failed.
+        report: prints a sentence that says what the feed waits for or what failed.
     """
     taken = 0
     explain_s = time.monotonic() + _EXPLAIN_AFTER_S
@@ -93,23 +93,23 @@ def caption_records(
 
 
 def caption_line(live: CaptionRecord) -> str:
-    """Return a caption on a line: time, camera, the caption with its marks, and the figures in parentheses."""
+    """Format a caption as a line: time, camera, the caption with its marks, and the figures in parentheses."""
     figures = _figures(live).plain
     return f"{_clock_time(live)} {visible(live.camera, 60)}: {_caption(live).plain}{f' ({figures})' if figures else ''}"
 
 
 @dataclass
 class RepeatedLine:
-    """An event, or the newest of several captions of a camera that say the same one after the other."""
+    """An event, or the newest of several equal captions of a camera in succession."""
 
     item: FeedItem
     count: int = 1
 
 
 def add_line(lines: deque[RepeatedLine], item: FeedItem) -> None:
-    """Add a caption or event to the lines, newest first; a caption that repeats the last one of its camera is counted.
+    """Add a caption or event to the lines, newest first; a caption equal to the last one of its camera is counted.
 
-    Captions say the same if their words, the marks of their nouns and their status are equal.
+    Captions are equal if their words, the marks of their nouns and their status are.
     """
     if isinstance(item, CaptionRecord):
         item = replace(item, image=None)  # images would fill the memory
@@ -121,7 +121,7 @@ def add_line(lines: deque[RepeatedLine], item: FeedItem) -> None:
 
 
 def view(feed: CaptionFeed, lines: deque[RepeatedLine]) -> Group:
-    """Return what the terminal shows: a table of the cameras, the newest caption, and the lines before it."""
+    """Build the view: a table of the cameras, the newest caption, and the lines."""
     title = f"smart-caption watch  {datetime.now():%H:%M:%S}  Ctrl-C ends  {visible(feed.description)}"
     parts: list[Table | Text] = [Text(title, "reverse", no_wrap=True, overflow="ellipsis")]
     parts.append(_camera_table(feed.cameras, time.monotonic()))
@@ -180,7 +180,7 @@ def _line(shown: RepeatedLine) -> Text:
 
 
 def _caption(live: CaptionRecord) -> Text:
-    """Return the caption with its nouns marked; what became of the image where there is none."""
+    """Format a caption with its nouns marked, or the status of an image without a caption."""
     style = _STATUS_STYLES.get(live.status, "")
     if not live.caption.text:
         return Text(f"({live.status.value}: {visible(live.status_message)})", style)
@@ -206,7 +206,7 @@ def _caption(live: CaptionRecord) -> Text:
 
 
 def _objects(live: CaptionRecord) -> Text:
-    """Return the detected objects with their scores; a mark says which of them the caption names and misses."""
+    """Format the detected objects with their scores, and marks for those that the caption names or misses."""
     objects = live.caption.objects
     if not live.looked_for_objects:
         reason = f" ({visible(live.coverage_message)})" if live.coverage_message else ""
@@ -224,7 +224,7 @@ def _objects(live: CaptionRecord) -> Text:
 
 
 def _figures(live: CaptionRecord) -> Text:
-    """Return confidence, calibrated confidence, coverage, noun support and times of a caption on a line."""
+    """Format confidence, calibrated confidence, coverage, noun support and times of a caption as a line."""
     caption, grounding, parts = live.caption, live.grounding, []
     if caption.text:
         parts.append(f"confidence {caption.confidence:.2f}")

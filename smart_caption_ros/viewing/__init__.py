@@ -1,4 +1,4 @@
-"""Pictures for people: a caption drawn on its frame, and many frames on one contact sheet."""
+"""Draw captions on their frames, lay pictures out on contact sheets, and write PNG and JPEG files."""
 
 from smart_caption_ros.viewing.contact_sheet import ContactSheet, contact_sheet
 from smart_caption_ros.viewing.files import PICTURE_SUFFIXES, encode_picture, write_picture

@@ -1,4 +1,4 @@
-"""Boxes on a picture: a frame for each object and each coloured word, and labels that hide one another least."""
+"""Draw boxes on a picture: a frame for each object and each coloured word, and labels that overlap little."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Corners = tuple[int, int, int, int]
 
 
 Label = tuple[Corners, NDArray[np.uint8]]
-"""The box that a label belongs to, and its pixels."""
+"""The box that a label belongs to, and the pixels of the label, uint8 (h, w, 3) BGR."""
 
 
 def draw_boxes(
@@ -30,9 +30,9 @@ def draw_boxes(
     """Draw the objects and the regions of the words on a picture, in place.
 
     Args:
-        picture: uint8 (H, W, 3) BGR; drawn upon.
+        picture: uint8 (H, W, 3) BGR; modified.
         objects: all of them are drawn, with their scores unless these are NaN.
-        colours: colour of each class that the caption names; None where that is unknown.
+        colours: colour of each class that the caption names; None if the named classes are unknown.
         text_size: letter height of the caption in pixels; the labels are about half as high.
     """
     height, width = picture.shape[:2]
@@ -54,12 +54,12 @@ def _draw_objects(
     size: int,
     thickness: int,
 ) -> tuple[list[Label], list[Label]]:
-    """Draw frames; return the labels of named objects and, apart, the labels of the others."""
+    """Draw the frames of the objects; return the labels of named objects and the labels of the others."""
     height, width = picture.shape[:2]
     named = colours or {}
     labels: list[Label] = []
     optional_labels: list[Label] = []
-    # Later frames lie on top: named objects over the others, high scores over low ones.
+    # Later frames are on top: named objects over the others, high scores over low ones.
     for item in sorted(objects, key=lambda item: (item.class_name in named, np.nan_to_num(item.score))):
         corners = _pixels(item.box_xyxy, width, height)
         if corners is None:
@@ -94,7 +94,7 @@ def _draw_words(picture: NDArray[np.uint8], words: Sequence[StyledWord], size: i
 
 
 def _pixels(box_xyxy: Sequence[float], width: int, height: int) -> Corners | None:
-    """Round a box to whole pixels inside the picture; return None for less than 2x2 pixels and for infinity and NaN."""
+    """Round a box to whole pixels inside the picture; None if it is smaller than 2x2 pixels or not finite."""
     if len(box_xyxy) != 4 or not all(math.isfinite(value) for value in box_xyxy):
         return None
     left, right = (round(clip(value, 0, width)) for value in box_xyxy[0::2])
@@ -119,13 +119,13 @@ def _place(
     taken: list[Corners],
     only_where_free: bool = False,
 ) -> None:
-    """Draw a label where it overlaps no other: above the box, else below, inside, or one label further away.
+    """Draw a label where it overlaps no other label: above the box, else below, inside, or one label further away.
 
-    Where each of these places is taken, the label goes to the first of them, or nowhere with `only_where_free`.
+    If all of these places are taken, the label is drawn at the first of them.
 
     Args:
-        taken: where labels are already; the place of this one is appended.
-        only_where_free: leave the label out rather than let it overlap.
+        taken: places of the labels drawn so far; the place of this one is appended.
+        only_where_free: do not draw the label if all places are taken.
     """
     height, width = picture.shape[:2]
     plate = plate[:height, :width]

@@ -1,4 +1,4 @@
-"""Colours of the overlay, and the functions that compute colours from probabilities."""
+"""Colours of the overlay, and functions that compute colours from probabilities."""
 
 Rgb = tuple[int, int, int]
 
@@ -34,7 +34,7 @@ def confidence_colour(probability: float) -> Rgb:
 
 
 def fade(colour: Rgb, probability: float) -> Rgb:
-    """Return the colour of a word: the lower its probability, the greyer, but never so grey that the hue is lost."""
+    """Return the colour of a word, which is the greyer the lower its probability, but keeps its hue."""
     return mix(FAINT, colour, 0.3 + 0.7 * probability**0.5)
 
 

@@ -1,4 +1,4 @@
-"""Contact sheets: many pictures in rows on one."""
+"""Contact sheets: pictures laid out in rows on one picture."""
 
 import math
 from collections.abc import Sequence
@@ -19,14 +19,15 @@ _BACKGROUND_BGR = (38, 34, 32)
 class ContactSheet:
     """Collects pictures one by one for a contact sheet.
 
-    Of more pictures than fit it keeps an evenly spaced selection, in constant memory.
+    If there are more pictures than fit, it keeps an evenly spaced selection of them, in constant memory.
     """
 
     def __init__(self, limit: int, columns: int | None = None) -> None:
         """Create an empty sheet.
 
         Args:
-            limit: largest number of pictures on the sheet; of more pictures, at least half as many are selected.
+            limit: maximum number of pictures on the sheet; if there are more, at least half this number is selected.
+            columns: pictures in a row; None for about as many rows as columns.
         """
         self._limit = limit
         self._columns = columns
@@ -37,10 +38,10 @@ class ContactSheet:
         return len(self._pictures)
 
     def add(self, index: int, image_bgr: NDArray[np.uint8]) -> None:
-        """Add a picture, or skip it where it is not part of the selection.
+        """Add a picture, uint8 (H, W, 3) BGR, or skip it if it is not part of the selection.
 
         Args:
-            index: position of the picture among all pictures, from 0; it orders the sheet.
+            index: position of the picture among all pictures and on the sheet, from 0.
         """
         if index % self._step:
             return
@@ -88,7 +89,7 @@ def contact_sheet(images_bgr: Sequence[NDArray[np.uint8]], columns: int | None =
 
 
 def _row(images: Sequence[NDArray[np.uint8]], width: int, highest: float) -> tuple[NDArray[np.uint8], float]:
-    """Draw one row with a gap above it; return it and the unrounded height of its pictures."""
+    """Draw one row with a gap above it; return it with the unrounded height of its pictures."""
     aspects = [image.shape[1] / image.shape[0] for image in images]
     room = width - GAP_PX * (len(images) + 1)
     exact_height = min(room / sum(aspects), highest)
@@ -96,7 +97,7 @@ def _row(images: Sequence[NDArray[np.uint8]], width: int, highest: float) -> tup
     row = np.full((GAP_PX + height, width, 3), _BACKGROUND_BGR, np.uint8)
     left: float = GAP_PX
     for image, aspect in zip(images, aspects, strict=True):
-        # Edges are rounded, not widths: rounding errors would otherwise add up and change the right margin.
+        # Edges are rounded instead of widths, whose rounding errors would add up at the right margin.
         right = left + exact_height * aspect
         start, stop = round(left), min(max(round(right), round(left) + 1), width)
         shrinks = stop - start < image.shape[1]

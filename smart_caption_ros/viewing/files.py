@@ -21,7 +21,7 @@ def encode_picture(image_bgr: NDArray[np.uint8], suffix: str, jpeg_quality: int 
         jpeg_quality: 1 to 100; PNG ignores it.
 
     Raises:
-        ValueError: the suffix is another one.
+        ValueError: the suffix is not one of these.
         OSError: OpenCV cannot encode the pixels.
     """
     if suffix not in PICTURE_SUFFIXES:
@@ -34,7 +34,7 @@ def encode_picture(image_bgr: NDArray[np.uint8], suffix: str, jpeg_quality: int 
 
 
 def write_picture(path: Path, image_bgr: NDArray[np.uint8]) -> None:
-    """Write pixels as the PNG or JPEG file that the suffix says, whole or not at all; create missing folders."""
+    """Write pixels, uint8 (H, W, 3) BGR, atomically as PNG or JPEG, by the suffix; create missing folders."""
     data = encode_picture(image_bgr, path.suffix.lower())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes_atomically(path, data)

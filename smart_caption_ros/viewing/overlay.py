@@ -32,15 +32,16 @@ def draw_overlay(
     The strip under the frame shows the caption. A word of low probability is greyer; the line at the top of the strip
     shows the confidence of the whole sentence.
 
-    With objects and `grounding`, each class that the caption names has a colour, as in Fig. 2 of the SMArT paper: its
-    objects are framed and the noun is underlined in it. The other objects are framed in grey.
+    With objects and `grounding`, each class that the caption names has a colour, in which its objects are framed and
+    the noun is underlined, as in Fig. 2 of the SMArT paper. The other objects are framed in grey.
 
-    Without them, the bar under each word shows its probability, and each of the first content words has a colour in
-    which the region that it attended to most is framed. Objects are then framed in white.
+    Otherwise a bar under each word shows its probability, each of the first content words has a colour, in which the
+    region that it attended to most is framed, and objects are framed in white.
 
     Args:
         image_bgr: uint8 (H, W, 3) BGR; not modified.
-        header: a line above the caption, such as the name of the camera or of the file.
+        header: a line above the caption, such as the name of the camera or of the file; None for none.
+        grounding: nouns and coverage of the caption, if they are known.
 
     Returns:
         uint8 (H + strip, max(W, 200), 3) BGR. The frame is at the top left, so boxes keep their coordinates.
@@ -54,7 +55,7 @@ def draw_overlay(
     if grounding is not None and caption.objects:
         colours = class_colours(caption.objects, grounding.nouns)
     words = styled_words(caption, grounding.nouns if grounding is not None else (), colours)
-    # Readable on a thumbnail, in proportion on a large frame.
+    # In proportion to the frame, but readable on a small one.
     text_size = round(clip(0.031 * min(width, 2 * height), 15, 110))
     facts = _facts_of(caption, grounding)
     strip = _draw_strip(words, caption.confidence, facts, header, width=max(width, MIN_STRIP_WIDTH_PX), size=text_size)
@@ -67,7 +68,7 @@ def draw_overlay(
 
 
 def _facts_of(caption: Caption, grounding: Grounding | None) -> list[str]:
-    """Return coverage, both confidences, score, time and model as short texts, each only where it is known."""
+    """Return coverage, both confidences, score, time and model as short texts, as far as they are known."""
     known = (
         ("confidence", caption.confidence), ("calibrated", caption.calibrated_confidence), ("score", caption.score),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from smart_caption_ros.viewing.text import printable
 
 MAX_WORD_BOXES = 3
 
-# Function words, numbers and colours: the region that these attended to tells a reader little.
+# Function words, numbers and colours, whose regions of highest attention say little.
 _FUNCTION_WORDS = """
 a an the this that these those some any all both each another other its his her their of in on at by to from
 with without into onto over under through near next behind front beside between across along against around
@@ -29,7 +29,7 @@ class StyledWord:
     """A word as it is drawn.
 
     Attributes:
-        text: the word in the characters of the font; a clitic is part of the word before it.
+        text: the word in characters of the font, with a clitic that follows it.
         colour: the colour of its letters, its underline and its box.
         probability: length of the bar under the word, 0 to 1; None draws no bar.
         box_xyxy: region of the frame to mark, pixels; None marks none.
@@ -53,12 +53,12 @@ def class_colours(objects: Sequence[DetectedObject], nouns: Sequence[GroundedNou
 def styled_words(
     caption: Caption, nouns: Sequence[GroundedNoun] = (), colours: Mapping[str, Rgb] | None = None
 ) -> list[StyledWord]:
-    """Style the words of a caption; the lower the probability of a word, the greyer.
+    """Style the words of a caption, which are the greyer the lower their probability.
 
     Args:
-        colours: the colour of each named class, from :func:`class_colours`: a noun that names an object is underlined
-            in it. None where no class is known: then a bar shows the probability of each word, and the first content
-            words mark the regions that they attended to.
+        colours: the colour of each named class, from :func:`class_colours`, in which a noun that names an object is
+            underlined. None if the named classes are unknown: then a bar shows the probability of each word, and the
+            first content words mark the regions that they attended to.
     """
     underlines: dict[int, tuple[Rgb, bool]] = {}  # word index -> colour, whether the underline continues
     for noun in nouns:

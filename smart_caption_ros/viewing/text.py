@@ -1,6 +1,6 @@
-"""Anti-aliased text on BGR images, in the font that ships with the package.
+"""Anti-aliased text on BGR images, in the font in this package.
 
-It is the part of Aileron Regular (Sora Sagano, CC0) that Pillow includes since 10.1; Ubuntu 22.04 has Pillow 9.0.
+The font is the part of Aileron Regular (Sora Sagano, CC0) that Pillow includes since 10.1; Ubuntu 22.04 has Pillow 9.0.
 """
 
 import unicodedata
@@ -23,7 +23,7 @@ ELLIPSIS = "..."
 
 @lru_cache(maxsize=64)
 def font(size_px: int) -> ImageFont.FreeTypeFont:
-    """Return the font in a size; cached, because reading it takes time."""
+    """Load the font in a size; cached, because reading the file takes time."""
     return ImageFont.truetype(str(Path(__file__).with_name("data") / "aileron.ttf"), size_px)
 
 
@@ -33,13 +33,13 @@ def width_of(text: str, size_px: int) -> float:
 
 
 def printable(text: str) -> str:
-    """Convert text to the characters of the font: drop accents, replace other scripts by question marks."""
+    """Convert text to the characters of the font: drop accents, and replace other characters by question marks."""
     plain = unicodedata.normalize("NFKD", " ".join(text.split()))
     return "".join(letter if " " <= letter <= "~" else "?" for letter in plain if not unicodedata.combining(letter))
 
 
 def shortened(text: str, size_px: int, room_px: float) -> str:
-    """Return the text, or where it is wider than `room_px`, as much of its beginning as fits with an ellipsis."""
+    """Return the text, or if it is wider than `room_px`, the part of its beginning that fits with an ellipsis."""
     if width_of(text, size_px) <= room_px:
         return text
     while text and width_of(text + ELLIPSIS, size_px) > room_px:
@@ -63,7 +63,7 @@ def wrapped(items: Sequence[Item], width: Callable[[Item], float], gap_px: float
 
 
 def supersampling(size_px: int) -> int:
-    """Return the factor by which letters of a size are drawn larger before they are scaled down."""
+    """Return the factor by which letters are drawn larger than `size_px` before they are scaled down."""
     return 2 if size_px <= 40 else 1
 
 
@@ -82,7 +82,7 @@ def label(text: str, size_px: int, colour: Rgb, background: Rgb) -> NDArray[np.u
 
 
 def to_bgr(image: Image.Image, scale: int = 1) -> NDArray[np.uint8]:
-    """Convert an RGB image to BGR pixels and scale it down by a whole number."""
+    """Convert an RGB image to BGR pixels, uint8 (h, w, 3), and scale it down by a whole number."""
     pixels = np.ascontiguousarray(np.asarray(image, np.uint8)[..., ::-1])
     if scale == 1:
         return pixels

@@ -122,7 +122,7 @@ def test_every_nth_frame_arrives_as_it_is_with_what_is_known_of_it(robot, tmp_pa
     ("given", "sentence"),
     [
         (parameters("sample:household", bag_topic="/camera"), "is not a ROS 2 bag"),
-        (parameters(PHOTOGRAPH, publish_objects=True), "nothing is known of the objects in image"),
+        (parameters(PHOTOGRAPH, publish_objects=True), "has no labelled objects"),
         (parameters("/no/such/place"), "there is no file or folder /no/such/place"),
         (parameters(PHOTOGRAPH), "0 of 1 subscribers on /image after 0.2 s"),
         (parameters("BROKEN", wait_for_subscribers=0), "no frame could be read"),

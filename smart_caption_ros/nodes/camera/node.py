@@ -18,7 +18,7 @@ from smart_caption_ros.text import MAX_SENTENCE, visible
 
 _POLL_S = 0.02
 _END_TIMEOUT_S = 5.0
-WAIT_TIMEOUT_S = 120.0  # for subscribers: a caption node may build an engine first
+WAIT_TIMEOUT_S = 120.0  # for subscribers; a caption node may have to build an engine first
 
 
 class CameraNode(Node):
@@ -43,12 +43,12 @@ class CameraNode(Node):
         if values["publish_objects"]:
             if not self._source.knows_objects:
                 raise ValueError(
-                    f"publish_objects is on, but nothing is known of the objects in {self._description}: "
-                    "sequences in ACVR's layout have them"
+                    f"publish_objects is on, but {self._description} has no labelled objects; sequences in the ACVR "
+                    "layout have them"
                 )
             self._detections = self._outputs.publisher(DetectedObjectArray, "detections")
         self._stop = threading.Event()
-        # A thread of its own, because reading a frame may block for long and parameters have to be served meanwhile.
+        # A separate thread, because reading a frame may block for long while parameters have to be served.
         self._player = threading.Thread(target=self._run, name="player", daemon=True)
         self._player.start()
 
@@ -56,7 +56,7 @@ class CameraNode(Node):
         self._stop.set()
 
     def close(self) -> bool:
-        """Wait for the end of the last publication; return whether it came."""
+        """Wait for the thread that publishes; return whether it has ended."""
         self._player.join(timeout=_END_TIMEOUT_S)  # a webcam driver may hang
         return not self._player.is_alive()
 
@@ -81,17 +81,17 @@ class CameraNode(Node):
         while True:
             for frame in source.every(values["every"]):
                 if source.is_live and time.monotonic() < due_s and not self._stop.is_set():
-                    continue  # read on: a live frame that waits until it is due would be old by then
+                    continue  # a live frame that waited until it is due would be out of date
                 messages = self._outputs.messages(frame.image_bgr)
                 if self._stop.wait(max(0.0, due_s - time.monotonic())):
                     return published
                 stamp = self.get_clock().now().to_msg()
                 header = Header(stamp=stamp, frame_id=self._settings.values["frame_id"])
-                if self._detections is not None:  # before the image, so that they are there when it is captioned
+                if self._detections is not None:  # before the image, so that they arrive before it is captioned
                     self._detections.publish(detections_message(frame, header))
                 self._outputs.publish(messages, header)
                 published += 1
-                # A late frame delays the following ones; a burst to catch up would help nobody.
+                # A late frame delays the following ones, which are not published in a burst.
                 period_s = 1.0 / self._settings.values["rate_hz"]
                 due_s = max(due_s + period_s, time.monotonic())
             if not self._settings.values["loop"]:
@@ -114,10 +114,10 @@ class CameraNode(Node):
         return ""
 
     def _wait_for_delivery(self) -> None:
-        """Wait until the last image has arrived, before the publisher is destroyed."""
+        """Wait until the last image has arrived, because the publisher is destroyed afterwards."""
         if not self._outputs.wait_for_all_acked(WAIT_TIMEOUT_S):
             self.get_logger().warning("some subscribers did not confirm the last images in time")
-        # Best effort has no acknowledgement, and an acknowledged image may still be in the queue of the subscriber.
+        # Best effort has no acknowledgements, and an acknowledged image may still be in the queue of the subscriber.
         self._stop.wait(0.5)
 
 

@@ -1,4 +1,4 @@
-"""Publishers of the camera node: images, compressed images and camera_info, as a camera driver has them."""
+"""Publishers of the camera node, those of a camera driver: images, compressed images and camera_info."""
 
 import array
 import time
@@ -19,19 +19,19 @@ from smart_caption_ros.viewing import encode_picture
 _JPEG_QUALITY = 95
 
 Messages = tuple[Image, CompressedImage | None, CameraInfo]
-"""The messages of one frame, without their header; None for an image that nobody subscribes to."""
+"""The messages of one frame, without header; None for a compressed image that nobody subscribes to."""
 
 
 class CameraOutputs:
-    """Publishes on an image topic, on its `/compressed`, and on the `camera_info` beside it."""
+    """Publishes on an image topic, on `<topic>/compressed`, and on `camera_info` in the namespace of the topic."""
 
     def __init__(self, node: Node, topic: str) -> None:
-        """``topic``: of the images; the other topics are derived from its name after remapping."""
+        """``topic``: topic of the images; the other topics are derived from its name after remapping."""
         self._node = node
         self.topic: str = node.resolve_topic_name(topic)
         self._image = self.publisher(Image, topic)  # unremapped topic name; rclpy applies remappings
         self._compressed = self.publisher(CompressedImage, f"{self.topic}/compressed")
-        # By the convention of image_transport, /camera/image_raw has its calibration on /camera/camera_info.
+        # By the convention of image_transport, the calibration of /camera/image_raw is on /camera/camera_info.
         self._info = self.publisher(CameraInfo, f"{self.topic.rpartition('/')[0]}/camera_info")
 
     def publisher(self, kind: type, topic: str) -> Publisher:
@@ -53,7 +53,7 @@ class CameraOutputs:
         compressed = None
         if self._compressed.get_subscription_count():
             jpeg = encode_picture(image_bgr, ".jpg", _JPEG_QUALITY)
-            # The format that image_transport's plugin for JPEG writes.
+            # The format string of the JPEG plugin of image_transport.
             compressed = CompressedImage(format="bgr8; jpeg compressed bgr8", data=array.array("B", jpeg))
         height, width = image_bgr.shape[:2]
         # A matrix k of zeros marks a camera without calibration.

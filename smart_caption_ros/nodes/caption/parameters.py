@@ -10,11 +10,11 @@ from smart_caption_ros.grounding.objects_guide import GUIDE_CHOICES
 from smart_caption_ros.nodes.parameters import Changes, ParameterSpec
 
 COCO = "coco"
-"""Value of `detection_classes` that stands for the 80 classes of COCO."""
+"""Value of `detection_classes` for the 80 classes of COCO."""
 
 
 class Trigger(enum.Enum):
-    """The values of the parameter `trigger`: which of the images that arrive are captioned."""
+    """Values of the parameter `trigger`: which of the received images are captioned."""
 
     ALWAYS = "always"
     CHANGE = "change"
@@ -22,7 +22,7 @@ class Trigger(enum.Enum):
 
 
 class ObjectSource(enum.Enum):
-    """The values of the parameter `objects_from`: where the objects in an image come from."""
+    """Values of the parameter `objects_from`: where the objects in an image come from."""
 
     AUTO = "auto"
     DETECTOR = "detector"
@@ -53,7 +53,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
         "bundle",
         "",
         "Folder of the bundle to load; empty loads the default bundle of this package.",
-        Changes.ONLY_AT_START,  # as all that name files: no other node makes this one read one
+        Changes.ONLY_AT_START,  # like all that name files, so that no other node can make this one read a file
     ),
     ParameterSpec(
         "engine",
@@ -127,15 +127,15 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
     ParameterSpec(
         "lazy",
         False,
-        "Unsubscribe from the images and detections of a camera while nobody subscribes to what comes of it; a request "
-        "wakes it.",
+        "Unsubscribe from the images and detections of a camera while nobody subscribes to its captions; a "
+        "request wakes it.",
         Changes.ANY_TIME,
     ),
     ParameterSpec(
         "trigger",
         Trigger.ALWAYS.value,
         "Which images are captioned: always (all that the engine can), change (those that differ from the last one "
-        "captioned), or request (none but those of the services).",
+        "captioned), or request (only those of the services).",
         Changes.ANY_TIME,
         choices=tuple(trigger.value for trigger in Trigger),
     ),
@@ -185,7 +185,7 @@ CAPTION_NODE_PARAMETERS: tuple[ParameterSpec, ...] = (
 
 
 def object_source(values: Mapping[str, Any]) -> ObjectSource:
-    """Return the source that the parameters select; with `auto` that is `detector` where a detector is named."""
+    """Return the source that the parameters select; `auto` selects `detector` if a detector is named."""
     source = ObjectSource(values["objects_from"])
     return ObjectSource.DETECTOR if source is ObjectSource.AUTO and values["detector"] else source
 

@@ -1,7 +1,7 @@
 """Run the demo: a camera node and the caption node as two processes over Fast DDS, and a listener in this process.
 
-If the source has labelled objects, the camera node publishes them as a detector would; else the objects are those of
-the bundle's detector, if it has one.
+If the source has labelled objects, the camera node publishes them like a detector; else the objects are those of the
+bundle's detector, if it has one.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from smart_caption_ros.text import MAX_SENTENCE, visible
 
 
 class DemoError(ExpectedError):
-    """The demo cannot run, or did not caption every frame. The message is for a person."""
+    """The demo cannot run, or did not caption every frame."""
 
 
 def run_demo(options: DemoOptions) -> int:
@@ -51,7 +51,7 @@ def run_demo(options: DemoOptions) -> int:
 
 
 def _variables(logs: Path) -> dict[str, str]:
-    """Return the environment variables of a domain of the demo's own, without those that the user has set."""
+    """Return the environment variables of a separate ROS domain, without those that the user has set."""
     variables = ros_variables(logs)
     if "ROS_DOMAIN_ID" in os.environ:  # the user's domain, with the user's discovery range
         del variables["ROS_AUTOMATIC_DISCOVERY_RANGE"]
@@ -121,8 +121,8 @@ def _spin(
     """Listen until `done` returns True.
 
     Args:
-        processes: the caption node first; it must not end, and the others must not fail.
-        failure: what to report then; empty returns without an error.
+        processes: the caption node, which must not end, and others, which must not fail.
+        failure: error to report when the time is over; empty returns without an error.
 
     Raises:
         DemoError: a process ended or failed, or the time is over.

@@ -1,6 +1,6 @@
 """The demo's listener: a node that pairs captions with their images, prints and reports them.
 
-Like any user's program it knows the captions from the topics alone.
+Like a program of a user, it receives the captions from the topics alone.
 """
 
 from dataclasses import replace
@@ -26,7 +26,6 @@ from smart_caption_ros.signals import EndSignals
 from smart_caption_ros.text import visible
 from smart_caption_ros.viewing import draw_overlay
 
-_GROUND_TRUTH, _DETECTOR = "ground truth", "detector"
 _QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -39,7 +38,7 @@ class DemoListener:
         self._report = report
         self._signals = signals
         self._context = Context()
-        # The demo handles Ctrl-C itself, because it has to end its processes.
+        # The demo handles Ctrl-C itself to end its processes.
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("demo_listener", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
@@ -75,7 +74,7 @@ class DemoListener:
         return len(self._indices) == self._plan.options.max_frames
 
     def is_complete(self) -> bool:
-        """Return whether the last frame is answered; answers arrive in the order of the frames."""
+        """Return whether the last frame was answered; answers arrive in the order of the frames."""
         return self._expected == 0 or self._expected - 1 in self.answered
 
     @property
@@ -95,7 +94,7 @@ class DemoListener:
         return sentences
 
     def _on_image(self, image: Image) -> None:
-        if self.has_all_images():  # the camera publishes on until it is stopped
+        if self.has_all_images():  # a live camera publishes until it is stopped
             return
         stamp = stamp_ns(image.header)
         self._indices[stamp] = len(self._indices)
@@ -121,7 +120,7 @@ class DemoListener:
         values = {
             **record.to_json(),
             "latency_ms": round(latency_ms, 3),
-            "objects_from": _GROUND_TRUTH if self._plan.knows_objects else _DETECTOR,
+            "objects_from": "ground truth" if self._plan.knows_objects else "detector",
         }
         self._report.add(index, name, values, draw_overlay(image_bgr, record.caption, name, record.grounding))
 

@@ -1,4 +1,4 @@
-"""The options of the demo, the frames that it publishes, its topics, and how its two nodes are started."""
+"""The options of the demo, the frames that it publishes, its topics, and the arguments of its two nodes."""
 
 import itertools
 import json
@@ -22,8 +22,8 @@ class DemoOptions:
 
     Attributes:
         output: folder for captions.jsonl, overlays/ and contact_sheet.png; created if missing.
-        every: every Nth frame of the source; None takes all, and of sequences as many as span all of them in 16
-            frames or fewer.
+        every: every Nth frame of the source; None takes all frames, but of sequences at most 16 that are spread over
+            all of them.
     """
 
     source: str
@@ -39,8 +39,10 @@ class DemoPlan:
     """What the demo publishes.
 
     Attributes:
-        frames: name of each frame, and where it comes from; empty for a live camera, whose frames are not known before.
+        frames: name and address of each frame; empty for a source of unknown length, such as a live camera.
         every: every Nth frame of the source is published.
+        knows_objects: whether the source has labelled objects.
+        notes: sentences about frames that are left out.
     """
 
     options: DemoOptions
@@ -54,11 +56,11 @@ class DemoPlan:
         return self.frames[index][0] if index < len(self.frames) else f"frame {index}"
 
     def address(self, index: int) -> str:
-        """Return where a frame comes from, or its name where that is unknown."""
+        """Return the address of a frame, or its name if that is unknown."""
         return self.frames[index][1] if index < len(self.frames) else self.name(index)
 
     def caption_node_arguments(self) -> list[str]:
-        """Return ROS arguments with which the caption node answers every frame, however slow the machine is."""
+        """Return ROS arguments with which the caption node answers every frame, even on a slow machine."""
         labelled_objects = [
             *("-p", "objects_from:=topic"),
             *("-p", "detection_slop_s:=0.0"),
@@ -74,7 +76,7 @@ class DemoPlan:
         ]
 
     def camera_node_arguments(self) -> list[str]:
-        """Return ROS arguments with which the camera node publishes once, after both subscribers are there."""
+        """Return ROS arguments with which the camera node publishes all frames once, for both subscribers."""
         return [
             *("--params-file", str(config_file("camera.yaml"))),
             *("-p", f"source:={json.dumps(self.options.source)}"),  # quoted: YAML would read 0 as a number

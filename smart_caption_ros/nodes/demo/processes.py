@@ -1,4 +1,4 @@
-"""Start nodes as processes, in a ROS domain of their own, and end them as a terminal does.
+"""Start nodes as processes in a separate ROS domain, and end them with SIGINT as a terminal does.
 
 Used by the demo, by the tests and by `benchmarks/node.py`.
 """
@@ -31,7 +31,7 @@ def free_domain_id() -> int:
             except OSError:
                 continue
             return domain_id
-    raise RuntimeError("every ROS domain of this machine is in use: set ROS_DOMAIN_ID to one of them")
+    raise RuntimeError("all ROS domains of this machine are in use: set ROS_DOMAIN_ID to one of them")
 
 
 def ros_variables(logs: Path) -> dict[str, str]:
@@ -71,7 +71,7 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                # A session of its own: Ctrl-C reaches this process alone, which then ends the other one.
+                # A separate session: Ctrl-C reaches only this process, which then ends the other one.
                 start_new_session=True,
             )
 

@@ -18,7 +18,7 @@ _SHEET_PICTURES = 16
 
 
 class DemoReport:
-    """Writes the files into one folder and replaces those of an earlier demo."""
+    """Writes the files into one folder, where they replace those of an earlier demo."""
 
     def __init__(self, folder: Path) -> None:
         """Create the folder and delete the files of an earlier demo."""
@@ -31,7 +31,7 @@ class DemoReport:
         self._sheet = ContactSheet(_SHEET_PICTURES)
 
     def add(self, index: int, name: str, record: dict[str, Any], overlay_bgr: NDArray[np.uint8]) -> None:
-        """Write the line and the overlay, uint8 (H, W, 3) BGR, of a frame; its index orders files and sheet."""
+        """Write the line and the overlay, uint8 (H, W, 3) BGR, of a frame; files and sheet are ordered by its index."""
         self._lines.write(json_text(record) + "\n")
         self._lines.flush()
         write_picture(self._overlays / f"{index:04d}_{_file_name(name)}.png", overlay_bgr)

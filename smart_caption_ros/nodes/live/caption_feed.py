@@ -1,4 +1,4 @@
-"""A feed of the captions that running nodes publish: finds the topics, subscribes, and follows the diagnostics."""
+"""A feed of the captions that running nodes publish: finds the topics, subscribes, and reads the diagnostics."""
 
 import time
 from collections import deque
@@ -26,7 +26,7 @@ CAPTION_TYPE = "smart_caption_ros/msg/Caption"
 _DISCOVERY_PERIOD_S = 0.5
 _TICK_S = 0.1
 _IMAGE_WAIT_S = 0.5
-"""How long a caption waits for its image, seconds."""
+"""Maximum time for which a caption waits for its image, seconds."""
 _MAX_PENDING = 32
 _MAX_OTHER_CAMERAS = 16
 _HEALTH = {
@@ -50,22 +50,22 @@ class _CaptionTopic:
     subscription: Subscription | None = None
     reliability: ReliabilityPolicy = ReliabilityPolicy.RELIABLE
     nodes: set[tuple[str, str]] = field(default_factory=set)
-    """Namespace and name of each node that publishes, or has published last."""
+    """Namespace and name of each node that publishes on it, or published last."""
     cameras: dict[str, str] = field(default_factory=dict)
-    """Names in the feed by :attr:`Caption.camera`, of the cameras whose captions were received."""
+    """Name in the feed of each camera whose captions were received, by :attr:`Caption.camera`."""
     placeholder: str = ""
-    """Name in the feed until the first caption says which camera it is of; empty afterwards."""
+    """Name in the feed until the first caption names its camera; empty afterwards."""
     images: dict[str, ImageHistory] = field(default_factory=dict)
     pending: deque[tuple[CaptionRecord, float]] = field(default_factory=deque)
-    """Captions that wait for their images, and until when (monotonic)."""
+    """Captions that wait for their images, each with the end of the wait (monotonic, seconds)."""
     refused_format: int | None = None
 
 
 class RosCaptionFeed(CaptionFeed):
-    """Captions that a node of the caller receives; see :class:`smart_caption_ros.live.CaptionFeed`.
+    """Captions received by a node of the caller; see :class:`smart_caption_ros.live.CaptionFeed`.
 
-    The caller's executor serves the subscriptions, one callback at a time. Each name passes the node's remappings once,
-    also those of topics that were found in the graph and in diagnostics.
+    The executor of the caller runs the callbacks, one at a time. The remappings of the node are applied once to each
+    name, including the topics that were found in the graph and in diagnostics.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class RosCaptionFeed(CaptionFeed):
         """Start.
 
         Args:
-            topics: names of topics of captions; empty takes all that there are, also those that appear later.
-            cameras: names of cameras, as the feed or the messages have them; empty takes all.
-            are_images_wanted: called twice a second by the executor; while it returns True, captions come with the
-                images of their cameras, from the topics that the diagnostics of the caption node name.
-            pose_lookup: called by the executor with the header of each caption, gives :attr:`CaptionRecord.pose`.
-            trust: which captions are refused, beside those that the node refuses.
+            topics: names of caption topics; empty takes all that exist and those that appear later.
+            cameras: names of cameras in the feed or in the messages; empty takes all.
+            are_images_wanted: called twice a second on the executor; while it returns True, captions have the images of
+                their cameras, from the topics that the diagnostics of the caption node name.
+            pose_lookup: called on the executor with the header of each caption; returns :attr:`CaptionRecord.pose`.
+            trust: rule by which captions are refused, in addition to that of the node.
 
         Raises:
             FeedError: a name is not one of a topic.
@@ -107,11 +107,11 @@ class RosCaptionFeed(CaptionFeed):
                 self._add_topic(name)
         except ValueError as error:
             raise FeedError(shortened(" ".join(str(error).split()))) from error
-        # One group for everything, because the callbacks share what they know.
+        # One group for all callbacks, because they share state.
         self._group = MutuallyExclusiveCallbackGroup()
         self._discovery_due_s = 0.0
         self._image_topics: dict[str, str] = {}
-        """Image topic of each camera, as far as the diagnostics have named it."""
+        """Image topic of each camera that the diagnostics have named so far."""
         self._diagnostics_subscription = node.create_subscription(
             DiagnosticArray, "/diagnostics", self._read_diagnostics, 10, callback_group=self._group
         )
@@ -129,7 +129,7 @@ class RosCaptionFeed(CaptionFeed):
         topics = list(self._topics.values())
         if topics and any(topic.subscription for topic in topics):
             names = ", ".join(topic.name for topic in topics if topic.subscription)
-            waits = [f"a caption on {names}: the node is there, and has published none since"]
+            waits = [f"a caption on {names}: the node is running, and has published none since"]
             checks = "is it active, and do images arrive? `ros2 topic echo /diagnostics` says what it waits for"
         else:
             names = ", ".join(topic.name for topic in topics) or f"a topic of type {CAPTION_TYPE}"
@@ -146,7 +146,7 @@ class RosCaptionFeed(CaptionFeed):
         return (" ".join(waits), checks)
 
     def _tick(self) -> None:
-        if self._is_closed:  # or the node takes the subscriptions along when it is destroyed
+        if self._is_closed:  # a node that is destroyed first destroys the subscriptions itself
             self._unsubscribe()
             return
         if time.monotonic() >= self._discovery_due_s:
@@ -172,7 +172,7 @@ class RosCaptionFeed(CaptionFeed):
         self._topics.setdefault(full_name, _CaptionTopic(full_name, name))
 
     def _discover(self) -> None:
-        """Subscribe to topics that have a publisher now, and note those that have none any more."""
+        """Subscribe to topics that have a publisher now, and note those that no longer have one."""
         types = dict(self._node.get_topic_names_and_types())
         found = [name for name, kinds in types.items() if CAPTION_TYPE in kinds]
         if self._wanted_topics:
@@ -208,14 +208,14 @@ class RosCaptionFeed(CaptionFeed):
         ]
         if not publishers:
             for camera in (*topic.cameras.values(), topic.placeholder):
-                self.remove_camera(camera, f"{topic.name} has no publisher any more")
+                self.remove_camera(camera, f"{topic.name} no longer has a publisher")
             return
         topic.nodes = {(node.node_namespace, node.node_name) for node in publishers}
         for camera in topic.cameras.values():
             self.add_camera(camera, topic.name, f"{topic.name} has a publisher again")
         if not topic.cameras:
             self._add_placeholder(topic)
-        # Best effort matches every publisher; reliable loses nothing, and matches only those that are reliable, too.
+        # Best effort matches every publisher. Reliable loses nothing, but matches only reliable publishers.
         reliable = all(node.qos_profile.reliability == ReliabilityPolicy.RELIABLE for node in publishers)
         reliability = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
         if topic.subscription is not None and topic.reliability == reliability:
@@ -232,14 +232,14 @@ class RosCaptionFeed(CaptionFeed):
         )
 
     def _add_placeholder(self, topic: _CaptionTopic) -> None:
-        """Add a camera from which nothing has come yet, with the name that its captions most likely have."""
+        """Add a camera without captions so far, under the name that its captions will most likely have."""
         name = camera_name(topic.name, "")
         if not self._wanted_cameras or name in self._wanted_cameras:
             topic.placeholder = name
             self.add_camera(name, topic.name, f"{topic.name} has a publisher")
 
     def _follow_images(self, topic: _CaptionTopic, types: dict[str, list[str]]) -> None:
-        """Subscribe to the images of the cameras of a topic, where they are known."""
+        """Subscribe to the images of the cameras of a topic, as far as their topics are known."""
         for camera in topic.cameras.values():
             name = self._image_topics.get(camera)
             if name is None:
@@ -264,7 +264,7 @@ class RosCaptionFeed(CaptionFeed):
         if message.format_version != Caption.FORMAT_VERSION and message.format_version != topic.refused_format:
             topic.refused_format = message.format_version
             text = (
-                f"{topic.name} has captions of format {message.format_version}, and this program knows "
+                f"{topic.name} has captions of format {message.format_version}, and this program reads "
                 f"{Caption.FORMAT_VERSION}: install the same version of the package on both sides"
             )
             self.add_event(FeedEvent(EventKind.ERROR, text, camera))
@@ -311,8 +311,8 @@ class RosCaptionFeed(CaptionFeed):
     def _cameras_of(self, status: DiagnosticStatus) -> Iterator[str]:
         """Yield the names of the cameras that a status of a caption node is about.
 
-        A status has the name of its node, without its namespace unless diagnostic_updater's `use_fqn` is set. Where
-        nodes with the same name run in several namespaces, such a status belongs to none of their cameras.
+        The status contains the name of its node, which lacks the namespace unless diagnostic_updater's `use_fqn` is
+        set. If nodes of that name run in several namespaces, the status is assigned to none of their cameras.
         """
         full_name, found, rest = status.name.partition(": captions")
         if not found:
@@ -323,7 +323,7 @@ class RosCaptionFeed(CaptionFeed):
             same = {node for node in same if node[0].strip("/") == namespace.strip("/")}
         elif len(same) > 1:
             return
-        # With several cameras, the status of the node itself has no hardware id: it is about all of them.
+        # With several cameras, the status of the node itself has no hardware id and is about all of them.
         is_about_node = not rest and not status.hardware_id
         for topic in self._topics.values():
             placeholder = {topic.placeholder.rpartition("/")[2]: topic.placeholder} if topic.placeholder else {}
@@ -332,7 +332,7 @@ class RosCaptionFeed(CaptionFeed):
                     yield camera
 
     def _release(self, topic: _CaptionTopic) -> None:
-        """Pass on captions, in order, whose images are there or have not come in time."""
+        """Pass on captions, in order, whose images have arrived or are overdue."""
         while topic.pending:
             live, due_s = topic.pending[0]
             history = topic.images.get(live.camera)
@@ -346,14 +346,14 @@ class RosCaptionFeed(CaptionFeed):
 
 
 def camera_name(topic: str, camera: str) -> str:
-    """Return a name for a camera that differs from those of other robots' cameras.
+    """Return a name for a camera that is unique among the cameras of several robots.
 
-    It is that of the messages, behind the namespace of the topic unless this is that of the default launch: "front" on
-    /robot/caption and on /front/caption, "left/front" on /left/caption and on /left/front/caption, and "left" where a
-    camera without a name is on /left/caption.
+    It is the name in the messages after the namespace of the topic, without the namespace of the default launch:
+    "front" on /robot/caption and on /front/caption, "left/front" on /left/caption and on /left/front/caption, and
+    "left" for a camera without a name on /left/caption.
 
     Args:
-        camera: :attr:`Caption.camera` of its messages.
+        camera: :attr:`Caption.camera` of the messages.
     """
     parts = [part for part in topic.split("/") if part]
     if parts and parts[-1] == "caption":

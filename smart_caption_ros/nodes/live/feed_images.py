@@ -1,4 +1,4 @@
-"""The images of captions: the last ones of one image topic, by their stamps."""
+"""Keep the last images of an image topic, by their stamps, for the captions of these images."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _MAX_BYTES = 128_000_000
 
 
 class ImageHistory:
-    """Subscribes to an image topic and keeps its last images, serialised, until their captions come."""
+    """Subscribes to an image topic and keeps its last images, serialised, until their captions arrive."""
 
     def __init__(
         self, node: Node, topic: str, type_name: str, on_image: Callable[[], None], group: CallbackGroup
@@ -35,7 +35,7 @@ class ImageHistory:
         self._on_image = on_image
         self._images: OrderedDict[int, bytes] = OrderedDict()
         self._bytes = 0
-        # Best effort matches every publisher. Raw, because an image whose caption never comes need not be decoded.
+        # Best effort matches every publisher. Raw, so that images without a caption are not deserialised.
         qos = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription = node.create_subscription(
             self._type, topic, self._keep, qos, raw=True, callback_group=group
@@ -45,7 +45,7 @@ class ImageHistory:
         self._node.destroy_subscription(self._subscription)
 
     def take(self, stamp_ns: int) -> LazyImage | None:
-        """Return the image with this stamp, and forget it and those before it; None if there is none."""
+        """Return the image with this stamp, and drop it and the images before it; None if there is none."""
         if stamp_ns not in self._images:
             return None
         while True:
@@ -57,8 +57,8 @@ class ImageHistory:
 
     def _keep(self, serialised: bytes) -> None:
         try:
-            stamp = stamp_ns(deserialize_message(serialised, Header))  # which every image begins with
-        except RuntimeError:  # the class of rclpy's errors: it is no image
+            stamp = stamp_ns(deserialize_message(serialised, Header))  # every image message begins with a header
+        except RuntimeError:  # the class of rclpy's errors: the message is not an image
             return
         self._bytes += len(serialised) - len(self._images.pop(stamp, b""))
         self._images[stamp] = serialised
@@ -72,7 +72,7 @@ class ImageHistory:
             return None
         try:
             return bytes(deserialize_message(serialised, CompressedImage).data)
-        except Exception:  # `_pixels` says why
+        except Exception:  # `_pixels` reports the reason
             return None
 
     def _pixels(self, serialised: bytes) -> NDArray[np.uint8]:
@@ -82,5 +82,5 @@ class ImageHistory:
             return decode_compressed(deserialize_message(serialised, CompressedImage))
         except ImageMessageError:
             raise
-        except Exception as error:  # RMWError, ValueError, or whatever else the bytes of a stranger cause
+        except Exception as error:  # RMWError, ValueError or others, because any node may have sent these bytes
             raise ImageMessageError(f"a message on {self.topic} is not an image: {shortened(str(error))}") from error

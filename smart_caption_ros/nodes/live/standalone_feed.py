@@ -1,4 +1,4 @@
-"""A feed of the captions that running nodes publish, for programs that have no node of their own."""
+"""A feed of the captions that running nodes publish, for programs that do not have a node."""
 
 import contextlib
 import os
@@ -31,11 +31,11 @@ def standalone_feed(
     node_name: str = "caption_feed",
     trust: Trust = ACCEPT_ALL,
 ) -> Iterator[RosCaptionFeed]:
-    """Follow captions with a node, on a thread and in a context that end with the feed.
+    """Follow captions with a node, on a thread and in an rclpy context that end with the feed.
 
     Args:
         topics: as of :class:`RosCaptionFeed`, like the next two.
-        make_pose_lookup: called once with the node, returns :class:`RosCaptionFeed`'s `pose_lookup`.
+        make_pose_lookup: called once with the node; returns the argument `pose_lookup` of :class:`RosCaptionFeed`.
         node_name: name of the node; the process id is appended.
 
     Raises:
@@ -52,7 +52,7 @@ def standalone_feed(
         feed = RosCaptionFeed(
             node, topics, cameras, are_images_wanted=are_images_wanted, pose_lookup=pose_lookup, trust=trust
         )
-    except Exception as error:  # rclpy raises many kinds: a wrong domain, a missing middleware
+    except Exception as error:  # of many types: an invalid domain, a missing middleware
         context.try_shutdown()
         if isinstance(error, FeedError):
             raise
@@ -71,7 +71,7 @@ def standalone_feed(
 def _spin(executor: SingleThreadedExecutor, node: Node, feed: RosCaptionFeed, ended: threading.Event) -> None:
     try:
         while not ended.is_set():
-            with contextlib.suppress(InvalidHandle):  # an event of a subscription that was destroyed meanwhile
+            with contextlib.suppress(InvalidHandle):  # the event is of a subscription that has been destroyed
                 executor.spin_once(timeout_sec=_SPIN_S)
     except ExternalShutdownException:
         feed.close("ROS 2 was shut down")
@@ -79,7 +79,7 @@ def _spin(executor: SingleThreadedExecutor, node: Node, feed: RosCaptionFeed, en
         text = f"receiving captions failed: {type(error).__name__}: {shortened(str(error))}"
         feed.close(failure=FeedError(text))
     finally:
-        with contextlib.suppress(Exception):  # whatever was destroyed first
+        with contextlib.suppress(Exception):  # some of it may have been destroyed already
             executor.shutdown()
             node.destroy_node()
         node.context.try_shutdown()
