@@ -30,7 +30,7 @@ from training.engine.bundle_captioner import PARAMETERS, Place
 from training.vision.weight_files import with_bodies
 
 MOST_STORED = 2**31 - 2**24
-"""Bytes of the weights in a file: a message of protobuf ends at 2 GiB, and the nodes need room."""
+"""Most bytes of weights in a file: protobuf limits a message to 2 GiB, and the nodes need room."""
 
 
 class ExportError(Exception):
@@ -64,7 +64,7 @@ def write_bundle(
     """Write a bundle under a temporary name, check it, rename it.
 
     Args:
-        graphs: by file name. The captioner's share one file of weights, which are moved out of them.
+        graphs: the graphs by file name. The weights of the captioner's graphs are moved to one shared file.
         facts: the manifest without ``format_version``, ``vocabulary`` and ``files``; with ``detector`` and
             ``class_names`` if there is a detector's graph.
         check: called with the bundle under its temporary name; if it raises, ``folder`` stays as it was.
@@ -95,10 +95,10 @@ def write_bundle(
 
 
 def write_graph(path: Path, model: onnx.ModelProto) -> None:
-    """Write a graph with its weights inside; they are moved into ``model``.
+    """Write a graph with its weights inside; weights in files are moved into ``model``.
 
     Raises:
-        ExportError: they take more memory than a file of ONNX can hold.
+        ExportError: the weights take more memory than a file of ONNX can hold.
     """
     tensors = [tensor for graph in with_bodies(model.graph) for tensor in graph.initializer]
     sizes = (math.prod(tensor.dims) * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize for tensor in tensors)

@@ -23,7 +23,7 @@ from export.weights import SMALLEST, content_of, to_proto
 from smart_caption_ros.captioning.bundle import LOOP_INPUTS
 
 STEP_RESULTS = {"words": "next_words", "chosen": "chosen", "attention": "attention"}
-"""What every step gives to the reconstruction of the captions, and the step's output that it is."""
+"""Results of every step from which the captions are reconstructed, and the output of the step for each."""
 
 
 def output_values(batch: int | str, beam_size: int, steps: int | str, tokens: int | str) -> list[ValueInfoProto]:
@@ -37,7 +37,7 @@ def output_values(batch: int | str, beam_size: int, steps: int | str, tokens: in
 
 
 def scores_of(finish: onnx.GraphProto, last_scores: str) -> list[onnx.NodeProto]:
-    """Return the node that gives the scores of the captions, unless the last graph computes them."""
+    """Return the node that outputs the scores of the captions; none where the last graph computes them."""
     computed = any(value.name == "scores" for value in finish.output)
     return [] if computed else [helper.make_node("Identity", [last_scores], ["scores"])]
 
@@ -73,8 +73,8 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
 
     Args:
         max_words: the longest caption, end token included.
-        early_exit: end when every image's best beam has ended, and the others where ``every_beam`` is True; without it
-            T is always ``max_words``.
+        early_exit: end when the best beam of every image has ended, and all beams of images with ``every_beam``;
+            False: T is always ``max_words``.
     """
     loop = helper.make_node(
         "Loop",
@@ -95,8 +95,9 @@ def loop_form(traced: TracedCaptioner, max_words: int, *, early_exit: bool = Tru
 
 
 def _move_weights(step: onnx.GraphProto, start: onnx.GraphProto) -> None:
-    """Move the weights of the step to the graph around it, in place, and let it read what the start has already: the
-    layers of words before a caption are those of its words.
+    """Move the weights of the step to the graph around it, in place.
+
+    Weights that the start has already are shared: words of a prompt pass the same layers as the words of a caption.
     """
     known = {content_of(tensor): tensor.name for tensor in start.initializer}
     same, kept = {}, []
@@ -114,10 +115,10 @@ def _move_weights(step: onnx.GraphProto, start: onnx.GraphProto) -> None:
 
 
 def _loop_body(traced: TracedCaptioner, early_exit: bool) -> onnx.GraphProto:
-    """The step with Loop's signature; what was computed once an image is taken from the graph around it."""
+    """Make the body of the Loop from the step; values computed once per image are read from the outer graph."""
     graph = with_prefix(traced.step, "step/")
     types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
-    # Slots grow with every word, so the shapes of what is carried stay open.
+    # Slots grow with every word, so the shapes of the carried tensors stay open.
     inputs = [
         helper.make_tensor_value_info("position", TensorProto.INT64, []),
         helper.make_tensor_value_info("was_going_on", TensorProto.BOOL, []),
@@ -201,12 +202,12 @@ def static_form(traced: TracedCaptioner, max_words: int, tokens: int, batch: int
 
 
 def _with_fixed_sizes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
-    """Copy a graph with its inputs in fixed shapes, and everything that follows from their sizes computed."""
+    """Copy a graph with fixed input shapes, and fold all nodes that depend on the shapes alone."""
     fixed = copy.deepcopy(model)
     for value in fixed.graph.input:
         kind = value.type.tensor_type.elem_type
         value.CopyFrom(helper.make_tensor_value_info(value.name, kind, shapes[value.name]))
-    # They hold what is known of the dynamic sizes alone.
+    # Shapes that were inferred from the dynamic sizes.
     del fixed.graph.value_info[:]
     for value in fixed.graph.output:
         value.type.tensor_type.ClearField("shape")
@@ -216,14 +217,14 @@ def _with_fixed_sizes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]
     del computed.graph.value_info[:]
     outputs = {value.name for value in computed.graph.output}
     for tensor in computed.graph.initializer:
-        if tensor.name in outputs:  # it depends on nothing any more; an initializer cannot keep its name when joined
+        if tensor.name in outputs:  # a constant by now; an initializer cannot keep its name when graphs are joined
             computed.graph.node.append(helper.make_node("Identity", [f"{tensor.name}/value"], [tensor.name]))
             tensor.name += "/value"
     return computed
 
 
 def _output_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
-    """The shapes of a graph's outputs, which follow from those of its inputs."""
+    """Infer the shapes of a graph's outputs from those of its inputs."""
     inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     return {
         value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in inferred.graph.output

@@ -1,7 +1,7 @@
-"""Names, types and shapes of what a captioner keeps of an image and from word to word, measured on real runs.
+"""Names, types and shapes of the tensors that a captioner computes once per image and carries from word to word.
 
-A captioner is run through its contract (:mod:`training.models.captioner`) on several sizes; an axis that changes with
-one of them is dynamic. Nothing else is known of a family.
+They are measured: a captioner is run through its contract (:mod:`training.models.captioner`) on several sizes, and an
+axis that changes with one of them is dynamic. The export knows nothing else of a family.
 """
 
 import re
@@ -23,7 +23,7 @@ IMAGE_TOKENS, TOKEN_MASK, TOKEN_BOXES, _ = VISUAL_INPUTS
 
 
 def visual_inputs(captioner: Captioner) -> dict[str, TensorSpec]:
-    """The inputs of a captioner's graph by name: tokens and their mask, and boxes if it needs them."""
+    """Return the inputs of a captioner's graph by name: tokens and their mask, and boxes if it needs them."""
     batch, tokens = Size(BATCH), Size(TOKENS)
     inputs = {
         IMAGE_TOKENS: TensorSpec(torch.float32, (batch, tokens, captioner.config.token_width)),
@@ -35,7 +35,7 @@ def visual_inputs(captioner: Captioner) -> dict[str, TensorSpec]:
 
 
 def visual_of(inputs: Mapping[str, Tensor]) -> Visual:
-    """The inputs of a captioner's graph as :class:`Visual`."""
+    """Return the inputs of a captioner's graph as :class:`Visual`."""
     return Visual(inputs[IMAGE_TOKENS], inputs[TOKEN_MASK], inputs.get(TOKEN_BOXES))
 
 
@@ -44,7 +44,7 @@ class TensorTree:
 
     Args:
         tree: :data:`Encoded` or :data:`State`.
-        prefix: begin of the names.
+        prefix: beginning of the names.
 
     Raises:
         ValueError: a leaf is something else.
@@ -112,7 +112,7 @@ class ContractShapes:
     """Types and shapes of every tensor of both trees, by name."""
 
     def slot_axis(self, name: str) -> int | None:
-        """The axis of a tensor that grows with every word; None where there is none."""
+        """Return the axis of a tensor that grows with every word; None where there is none."""
         axes = [axis for axis, size in enumerate(self.specs[name].shape) if isinstance(size, Size)]
         return next((axis for axis in axes if self.specs[name].shape[axis].symbol == SLOTS), None)  # type: ignore[union-attr]
 
@@ -156,7 +156,7 @@ def measure(captioner: Captioner, beam_size: int) -> ContractShapes:
 def _run(
     captioner: Captioner, beam_size: int, sizes: Mapping[str, int]
 ) -> tuple[TensorTree, TensorTree, dict[str, tuple[int, ...]], dict[str, torch.dtype]]:
-    """Both trees with the shapes and types of their tensors after ``sizes[STEPS]`` words.
+    """Return both trees, and the shapes and types of their tensors after ``sizes[STEPS]`` words.
 
     Raises:
         ValueError: the state before the first word differs from that after it in more than its slots.
@@ -196,7 +196,7 @@ def _run(
 
 
 def _size(name: str, size: int, changes: Mapping[str, int], beam_size: int) -> int | Size:
-    """The size of an axis, from how much it changes when a symbol grows by 2.
+    """Return the size of an axis, derived from how much it changes when a symbol grows by 2.
 
     Raises:
         ValueError: the size is no linear function of one symbol.

@@ -27,7 +27,7 @@ class BundleGraphs:
     """By file name; weights of large graphs are files (:mod:`export.weights`)."""
     captioner_inputs: tuple[str, ...]
     parameters: dict[str, Place]
-    """Where the captioner's graph holds each parameter, unless it only holds something that was computed from it."""
+    """Place of each parameter in the captioner's graph, without those of which it holds computed values alone."""
     int8: EightBitLayers | None
     """The layers in 8 bits; None for other precisions."""
 
@@ -78,9 +78,9 @@ def make_graphs(source: Source, options: ExportOptions) -> BundleGraphs:
 
 
 _MOST_NODES = 40_000
-"""Of the static form: TensorRT takes hours for more."""
+"""Largest number of nodes of the static form; TensorRT takes hours for more."""
 
 
 def _report(step: str) -> None:
-    """Say what takes long now."""
+    """Print the step that begins now."""
     print(f"{step} ...", file=sys.stderr, flush=True)

@@ -16,11 +16,11 @@ class ExportOptions:
     bundle: Path
     """Folder to write."""
     name: str | None = None
-    """None: the experiment's."""
+    """Name of the bundle; None: the experiment's."""
     precision: Precision = "float32"
     storage: Storage = "float16"
     beam_size: int | None = None
-    """None: the checkpoint's."""
+    """Beams of the search; None: the checkpoint's."""
     vision_from: Path | None = None
     """Bundle whose vision graph computed the features that the captioner was trained on."""
     max_words: int | None = None
@@ -34,18 +34,18 @@ class ExportOptions:
     detector: bool = True
     """Whether the vision graph has the backbone's detector, if it has one."""
     detector_score: float = 0.3
-    """Objects below it are left out."""
+    """Lowest score of an object that is found, from 0 to 1."""
     guided: bool = True
     """Whether the captioner's search has the inputs by which objects guide it."""
     static: bool = True
-    """Whether the bundle has the static form. That of the precision int8 has the same weights and computes in float32;
-    with a vision graph that computes in 8 bits there is none."""
+    """Whether the bundle has the static form. With the precision int8 it has the same weights but computes in float32;
+    it is left out where the vision graph computes in 8 bits."""
     replace: bool = False
     """Whether an existing bundle is replaced."""
     check_images: int = 100
     """Photographs to compare with torch."""
     calibration: Path | None = None
-    """Folder of photographs to check the bundle on; None: the run's own dev split."""
+    """Folder of photographs to check the bundle on; None: the run's dev split, or frames that ship."""
 
     @property
     def rounded(self) -> bool:

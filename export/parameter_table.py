@@ -15,7 +15,7 @@ from training.models.captioner import Captioner
 
 Array = NDArray[np.float32]
 _FEWEST = 4
-"""Smallest number of values by which a parameter is recognised among others, or times a factor."""
+"""Fewest values of a parameter that is recognised as a part of a constant, or multiplied by a factor."""
 _FIRST_VALUES = 8  # compared before all others
 
 
@@ -36,7 +36,7 @@ def parameter_places(
 
     Args:
         traced: its graphs in float32. Later passes keep the names of their constants.
-        end_penalty: that it was traced with.
+        end_penalty: penalty of the end token with which the captioner was traced.
 
     Yields:
         The parameters' names and their places: several where both graphs compute with a parameter, none where the
@@ -92,7 +92,7 @@ def _places(name: str, constant: Array, parameters: Mapping[str, Array]) -> Iter
 
 
 def _factor(found: Array, values: Array) -> float:
-    """Return by what ``values`` are multiplied in ``found``, except for excluded words; 0 if they are not."""
+    """Return the factor between ``values`` and ``found``, leaving out excluded words; 0 if there is none."""
     if found.shape != values.shape:
         return 0.0
     known = found > EXCLUDED

@@ -41,7 +41,7 @@ from training.vision.released_weights import CHECKPOINT_SUFFIX, open_backbone
 
 def export_bundle(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Bundle:
     """Export a trained captioner as a bundle.
-    ``trained``: in place of the one in the checkpoint of the options.
+    ``trained``: the captioner; None: that of the options' checkpoint.
 
     Raises:
         ExportError: an option does not fit, the bundle cannot be written, or it disagrees with torch.
@@ -73,12 +73,12 @@ class VisionExport:
     similarity: float
     """Lowest mean over a photograph of the cosine between its tokens and torch's."""
     photographs: str
-    """What they were measured on."""
+    """Number and origin of the photographs on which both were measured."""
 
 
 def export_vision_bundle(options: ExportOptions, name: str) -> VisionExport:
     """Write a bundle that holds a vision graph alone.
-    ``name``: of a backbone as in an experiment file, or the best.safetensors of a run with a backbone.
+    ``name``: name of a backbone as in an experiment file, or best.safetensors of a run with a backbone.
 
     Raises:
         BackboneError: the backbone is missing or malformed.

@@ -100,24 +100,24 @@ class Source:
     """Its weights are rounded as they will be stored, so that what is compared with torch, scored and shipped is one
     and the same model."""
     unrounded_captions: Sequence[Sequence[str]]
-    """Words that torch said of the photographs before; none where no weights are rounded."""
+    """Words of torch's captions of the photographs before rounding; empty where no weights are rounded."""
     vision_bundle: VisionBundle | None
     """The bundle whose vision graph the captioner takes over; None for a captioner with a backbone."""
     visual: Callable[[np.ndarray], Visual] | None
-    """Computes what the captioner sees of frames with that bundle's graph; None without one."""
+    """Computes the captioner's input of frames with that bundle's graph; None without such a bundle."""
     detects: bool
     """Whether the backbone's detector is exported."""
     preprocessing: Preprocessing
-    """What the vision graph's frames are."""
+    """Preprocessing of the vision graph's frames."""
     tokens: int
     """Number of visual tokens of a frame."""
     photographs: Sequence[np.ndarray]
-    """What the bundle is checked on, (H, W, 3) uint8 BGR each."""
+    """Photographs on which the bundle is checked, (H, W, 3) uint8 BGR each."""
     photographs_description: str
     frames: np.ndarray
     """The photographs as the vision graph takes them, (B, H, W, 3) uint8."""
     trained_in_8_bits: bool = False
-    """Whether the captioner learned in 8 bits; with ``--precision int8`` it computes in 8 bits all the same."""
+    """Whether the captioner was trained in 8 bits; with ``--precision int8`` it computes in 8 bits either way."""
 
     def vision_graph(self, *, fused_attention: bool) -> onnx.ModelProto:
         """Export the captioner's backbone, or read the other bundle's graph; see :func:`export_vision`."""
@@ -128,13 +128,13 @@ class Source:
 
 
 def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None) -> Source:
-    """Read the checkpoint, unless ``trained`` is what it holds, and check the options.
+    """Read the checkpoint, unless its captioner is given as ``trained``, and check the options.
 
     Raises:
         ExportError: an option is out of range or does not fit the captioner.
-        CheckpointError: the checkpoint is missing or malformed, says pieces of words, which have no penalty, or takes
-            no frames of the size that is wanted.
-        BundleError: that bundle is missing or wrong.
+        CheckpointError: the checkpoint is missing or malformed, or does not allow these settings of the search or
+            this size of frames.
+        BundleError: the bundle of ``vision_from`` is missing or wrong.
     """
     check_destination(options.bundle, replace=options.replace)
     trained = trained or TrainedCaptioner.load(options.checkpoint)
@@ -186,8 +186,8 @@ def load_source(options: ExportOptions, trained: TrainedCaptioner | None = None)
 def caption_by_torch(
     trained: TrainedCaptioner, frame: np.ndarray, visual_of: Callable[[np.ndarray], Visual] | None
 ) -> tuple[Visual, Hypotheses]:
-    """Caption a frame, (H, W, 3) uint8, with torch; return what the captioner sees as well.
-    ``visual_of``: computes that; None: the captioner's own backbone does.
+    """Caption a frame, (H, W, 3) uint8, with torch; return the captioner's input as well.
+    ``visual_of``: computes the input; None: the captioner's own backbone does.
     """
     with torch.inference_mode(), rounded_once():
         if visual_of is not None:
@@ -199,7 +199,7 @@ def caption_by_torch(
 
 
 def _longest_caption(trained: TrainedCaptioner, wanted: int | None) -> int:
-    """``--max-words``, or what the captioner was trained with.
+    """Return ``--max-words``, or the longest caption of the checkpoint's search.
 
     Raises:
         ExportError: the captioner cannot decode that many words.

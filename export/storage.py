@@ -15,7 +15,7 @@ from training.vision.weight_files import with_bodies
 
 _STEPS = 127  # of int8 on either side of 0
 REDUCED_STEPS = 64
-"""On either side of 0, of the weights that are computed with in 8 bits (:mod:`export.passes.int8`)."""
+"""Steps on either side of 0 of the weights of 8-bit products (:mod:`export.passes.int8`)."""
 _LARGEST = 65504.0  # of float16; a tensor with larger values (-1e9 in a mask) stays as it is
 
 
@@ -111,9 +111,9 @@ def _scales_of_integers(whole: onnx.GraphProto) -> set[str]:
 
 
 def share_weights(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
-    """Move the weights of ``models`` to a model that has nothing else, in place; those of the first serve the others.
+    """Move the weights of ``models`` to a model of their own, in place; the others use equal weights of the first.
 
-    The bytes of a model and of the weights are the whole model: protocol buffers merge messages that follow each other.
+    The bytes of a model followed by those of the weights are the whole model: protobuf merges concatenated messages.
     The first model keeps all of its names, by which its parameters are found (:mod:`export.parameter_table`).
     """
     weights = onnx.ModelProto()

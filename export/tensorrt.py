@@ -66,9 +66,9 @@ def unsupported_by_tensorrt(model: onnx.ModelProto, *, static: bool = True) -> l
 
 
 def _data_inputs(node: NodeProto) -> list[str]:
-    """The inputs of a node, without those after the first that ONNX allows to be integers alone: axes, sizes, indices.
+    """Return the inputs of a node that carry data: not axes, sizes and indices.
 
-    The published list does not count their types among an operator's.
+    Those are inputs after the first that ONNX allows to be integers alone; the published list leaves out their types.
     """
     schema = defs.get_schema(node.op_type)
     allowed = {kind.type_param_str: set(kind.allowed_type_strs) for kind in schema.type_constraints}

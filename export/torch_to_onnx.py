@@ -1,4 +1,4 @@
-"""One call of PyTorch's exporter, with the settings that all graphs share, and the shapes of what it traces."""
+"""The call of PyTorch's exporter with the settings that all graphs share, and the shapes of its inputs."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ BATCH, TOKENS, SLOTS, STEPS = "batch", "tokens", "slots", "steps"
 """Names of the dynamic sizes: images, visual tokens of an image, words decoded before over all beams of an image, words
 decoded of each beam."""
 EXAMPLE_SIZES: Mapping[str, int] = {BATCH: 3, TOKENS: 11, SLOTS: 13, STEPS: 4}
-"""For tracing. None is 0 or 1, which the exporter would take for fixed."""
+"""Sizes for tracing. None is 0 or 1, which the exporter would treat as fixed."""
 
 
 class Size(NamedTuple):
@@ -137,7 +137,7 @@ def clear_metadata(model: onnx.ModelProto) -> bool:
 
 
 def _messages(graph: onnx.GraphProto) -> Iterator[Any]:
-    """The graph, its values, tensors, nodes and attributes, and those of the graphs in its nodes."""
+    """Yield the graph, its values, tensors, nodes and attributes, and those of the graphs in its nodes."""
     yield from (graph, *graph.input, *graph.output, *graph.value_info, *graph.initializer, *graph.node)
     for node in graph.node:
         for attribute in node.attribute:

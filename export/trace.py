@@ -1,4 +1,4 @@
-"""Trace a captioner with beam search to three graphs: what is computed once an image, once a word, and at the end.
+"""Trace a captioner with beam search to three graphs: one runs once per image, one once per word, one at the end.
 
 :mod:`export.captioner_graph` joins them. Everything that is known of a captioner comes from its contract
 (:mod:`training.models.captioner`): see :mod:`export.contract_shapes`.
@@ -63,14 +63,14 @@ class TracedCaptioner:
     and ``attention``."""
     finish: onnx.ModelProto
     """``step_words``, ``step_chosen``, ``step_attention`` and ``last_*`` of carried names -> the captions; also their
-    ``scores``, where ``last_scores`` are not theirs: they contain guidance and penalties, or hypotheses end apart."""
+    ``scores`` where ``last_scores`` are not theirs (with guidance, penalties, or hypotheses that end apart)."""
     beam_size: int
     inputs: tuple[str, ...]
     """Inputs of the captioner graph."""
     carried: tuple[str, ...]
-    """What goes from word to word: the beams, and the captioner's state."""
+    """Tensors that are carried from word to word: the beams, and the captioner's state."""
     encoded: tuple[str, ...]
-    """What is computed once an image."""
+    """Tensors that are computed once per image."""
     slot_axes: Mapping[str, int]
     """The axis that grows with every word, for carried tensors that have one."""
     shapes: Mapping[str, Shape]
@@ -88,8 +88,8 @@ def trace_captioner(
     """Trace a captioner; layers that share an input become one (:mod:`export.passes.fuse`).
 
     Args:
-        search: settings of the search; the longest caption is decided later, but is none longer than ``max_words``
-            where n-grams are not repeated.
+        search: settings of the search. The longest caption is chosen when the graphs are joined; with
+            ``no_repeat_ngram`` it must not exceed ``max_words``.
         guided: whether the graphs take a :class:`training.decoding.beam_search.WordGuide`.
         same_words, pieces: of :class:`training.decoding.beam_search.SearchSettings`; they become constants of the
             graphs.
@@ -283,7 +283,7 @@ class _Finish(nn.Module):
 
 
 def _ended_specs(search: Search, slots: Size) -> dict[str, TensorSpec]:
-    """What is carried of the hypotheses that have ended."""
+    """Return the tensors that are carried of hypotheses that have ended."""
     batch, rows = Size(BATCH), (Size(BATCH), search.beam_size)
     if search.finished == "in_beams":
         return {_ENDED: TensorSpec(torch.bool, rows)}
@@ -310,14 +310,14 @@ def _finish_inputs(search: Search) -> dict[str, TensorSpec]:
 
 @functools.cache
 def _finish_graph(search: Search, *, biased: bool) -> onnx.ModelProto:
-    """Trace the end of the search, which no captioner takes part in, once a process; nothing changes the result."""
+    """Trace the end of the search, once per process: it is the same for all captioners. Do not change the result."""
     captions = ["words", "log_probabilities", "attention"]
     captions += ["scores"] if biased or search.finished != "in_beams" else []
     return to_onnx(_Finish(search, biased=biased), _finish_inputs(search), captions)
 
 
 def _gathered(rows: Tensor, parents: Tensor) -> Tensor:
-    """Rows (B, k, ...) of the parents (B, k). torch.gather would need an index for each element of a row."""
+    """Return the rows (B, k, ...) of the parents (B, k); torch.gather would need an index for each element of a row."""
     return torch.onnx.ops.symbolic(
         "GatherND", [rows, parents[..., None]], {"batch_dims": 1}, dtype=rows.dtype, shape=rows.shape
     )

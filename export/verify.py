@@ -1,4 +1,4 @@
-"""Checks of a written bundle before it gets its name: captions and objects as torch gives them, both forms alike."""
+"""Checks of an unfinished bundle: captions and objects are those of torch, and both forms of the captioner agree."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Agreement:
     largest_log_probability_difference: float
     """Over the words of identical captions, natural logarithm."""
     close_captions: int = 0
-    """Others that torch finds as good, and by the same probabilities: see :func:`compare`."""
+    """Other captions that torch finds as good, with the same probabilities; see :func:`compare`."""
 
 
 def compare(
@@ -60,10 +60,10 @@ def compare(
         images_bgr: (B, H, W, 3) uint8, of the vision graph's size.
         found: what the bundle's captioner graph gives for each of the frames: ``words`` (1, k, T) int64 and
             ``log_probabilities`` (1, k, T) float32, beams best first.
-        visual_of: computes what the captioner sees of frames; None: its own backbone does.
-        rounding: another caption is close to torch's if torch gives its words the bundle's log probabilities within so
-            much in the mean over the words, and those of its own caption within twice as much: the score of either may
-            be so much higher or lower.
+        visual_of: computes the captioner's input of frames; None: its own backbone does.
+        rounding: tolerance of mean log probabilities. A caption other than torch's is close to it if torch gives its
+            words the bundle's log probabilities within ``rounding``, and the mean of torch's own caption is within
+            twice as much, because both may be off by ``rounding``. 0: no caption is close.
     """
     identical, close, largest = 0, 0, 0.0
     vocabulary = trained.vocabulary
@@ -197,8 +197,8 @@ _STATIC_IMAGES = 10  # to compare the two forms on; the static one decodes each 
 
 
 def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]:
-    """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle; it prints what it
-    finds and raises ExportError if the bundle disagrees with torch.
+    """Return the check that :func:`export.bundle.write_bundle` calls with the unfinished bundle. It prints the
+    differences, and raises ExportError if the bundle disagrees with torch.
     """
     images = source.frames
     minimum = MINIMUM_AGREEMENT["int8" if source.trained.eight_bits else options.precision]
@@ -232,7 +232,7 @@ def check_of(source: Source, options: ExportOptions) -> Callable[[Bundle], None]
         if options.rounded:
             said = [source.trained.vocabulary.decode(beams["words"][0, 0].tolist()) for beams in found]
             same = sum(map(operator.eq, said, source.unrounded_captions))
-            print(f"unrounded weights give {same} of {len(said)} of the same captions")
+            print(f"unrounded weights give the same caption of {same} of {len(said)} photographs")
         if agreement.identical_captions + agreement.close_captions < minimum * agreement.images:
             raise ExportError("the exported graphs do not say what torch says; no bundle was written")
 

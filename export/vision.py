@@ -61,7 +61,7 @@ def _fused_attention(
     **options: Any,
 ) -> Tensor:
     """Compute ``scaled_dot_product_attention`` of (B, H, N, d_h) by one operator of ONNX Runtime, which never holds all
-    scores. With a mask, as some networks of transformers make one while they are traced, it stays as it is."""
+    scores. Attention with a mask, which some networks of transformers make while they are traced, is not replaced."""
     if attn_mask is not None:
         return _attention(query, key, value, attn_mask, scale=scale, **options)
     heads, width = query.shape[1], query.shape[3]
@@ -98,7 +98,7 @@ def export_vision(backbone: Backbone, *, detects: bool = True, fused_attention: 
 
 
 def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:
-    """Give a captioner that was trained on the stored tokens of a named backbone that backbone; do nothing for others.
+    """Attach the named backbone whose stored tokens a captioner was trained on; do nothing for other captioners.
 
     Raises:
         ExportError: the backbone is missing, or has other weights than the one that made the features.
@@ -119,7 +119,7 @@ def attach_backbone(trained: TrainedCaptioner, data: Path) -> None:
 
 def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> VisionBundle | None:
     """Read the bundle whose vision graph belongs to a captioner; None for a captioner with a backbone.
-    ``path``: of the bundle that was given for it, if any.
+    ``path``: folder of the bundle that the user names, if any.
 
     Raises:
         ExportError: the features came from something that no bundle contains, or not from ``path``.
@@ -152,8 +152,8 @@ def vision_bundle_for(trained: TrainedCaptioner, path: Path | None) -> VisionBun
 
 
 def visual_by(bundle: VisionBundle) -> Callable[[np.ndarray], Visual]:
-    """Return a function that computes what a captioner sees of frames (B, H, W, 3) uint8 BGR, by the vision graph
-    of a bundle.
+    """Return a function that computes a captioner's input of frames, (B, H, W, 3) uint8 BGR, with the vision graph of a
+    bundle.
     """
     vision = Vision(bundle, create_engine())
 

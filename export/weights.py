@@ -1,7 +1,7 @@
-"""Weights of large graphs as files of a temporary folder while a bundle is made: ONNX's external data.
+"""Weights of large graphs as ONNX's external data: files of a temporary folder while a bundle is made.
 
-A message of protobuf ends at 2 GiB, and whatever copies a graph copies the constants in it. So where the constants of a
-graph take more than :data:`MOST_INSIDE`, the passes hand on one that names files. The graphs of a bundle have all
+protobuf limits a message to 2 GiB, and copying a graph copies the constants in it. Where the constants of a graph take
+more than :data:`MOST_INSIDE`, the passes therefore return graphs that name files. The graphs of a bundle have all
 weights inside again (:func:`export.bundle.write_graph`): an engine gets bytes, and opens no file that a bundle names.
 """
 
@@ -21,7 +21,7 @@ from smart_caption_ros.files import sha256_of_bytes
 SMALLEST = 1024
 """Values of the smallest constant that is a weight; others (biases, norms, shapes) stay where they are."""
 MOST_INSIDE = 2**28
-"""Bytes of the constants inside a graph; of one with more, all weights become files."""
+"""Most bytes of constants inside a graph; where there are more, all weights become files."""
 
 
 def to_proto(model: ir.Model) -> onnx.ModelProto:
@@ -52,7 +52,7 @@ def values_of(tensor: onnx.TensorProto) -> np.ndarray:
 
 
 def content_of(tensor: onnx.TensorProto) -> tuple[Any, ...]:
-    """Return what two constants of the same values have in common."""
+    """Return a key that is the same for constants of equal type, shape and values."""
     digests = [Path(entry.value).name for entry in tensor.external_data if entry.key == "location"]
     return tensor.data_type, *tensor.dims, *(digests or [sha256_of_bytes(values_of(tensor).tobytes())])
 

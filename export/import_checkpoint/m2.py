@@ -1,7 +1,7 @@
 """Checkpoints of the published M2 code, with its meshed decoder or a plain one (the assembly nearest to SMArT).
 
-The published padding of regions is not masked, except by ``attend_padding=False``; a padding word inside a caption is
-masked from the words after it, as in the published decoder; docs/families/m2.md describes both.
+With ``attend_padding``, padded regions are not masked, as in the published encoder. A padding word inside a caption is
+hidden from the words after it, as in the published decoder; docs/families/m2.md describes both.
 """
 
 import re
@@ -33,7 +33,7 @@ def read_m2(state: Mapping[str, Tensor], words: Sequence[str], choices: ImportCh
     """Map a published state dict; a :class:`~export.import_checkpoint.published.PublishedFormat`.
 
     Raises:
-        ImportCheckpointError: a tensor that the sizes are read off is missing, or the words do not fit.
+        ImportCheckpointError: a tensor that determines a size is missing, or the words do not fit.
     """
     missing = [word for word in SPECIAL_WORDS if word not in words]
     if missing:

@@ -1,4 +1,4 @@
-"""Folders in which transformers saves a model: found, and their configuration and weights read."""
+"""Find the folder in which transformers saved a model, and read its configuration and weights."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +14,10 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def find_model_folder(name: str) -> Path:
-    """Return the folder of a model: ``name`` itself, or what the local cache of the Hugging Face hub has by that id.
+    """Return the folder of a model: ``name`` itself, or the model of that id in the local Hugging Face hub cache.
 
     Raises:
-        ImportCheckpointError: there is no such folder and no such model in the cache, which nothing here downloads.
+        ImportCheckpointError: there is no such folder, and no such model in the cache; nothing is downloaded.
     """
     if Path(name).is_dir():
         return Path(name)

@@ -36,7 +36,7 @@ def read_object_relation(state: Mapping[str, Tensor], words: Sequence[str], choi
     """Map a published Object Relation Transformer; a :class:`~export.import_checkpoint.published.PublishedFormat`.
 
     Raises:
-        ImportCheckpointError: a tensor that the sizes are read off is missing, or the words do not fit.
+        ImportCheckpointError: a tensor that determines a size is missing, or the words do not fit.
     """
     if choices.attend_padding:
         raise ImportCheckpointError("--attend-padding is for M2: the published code masks padded regions")

@@ -1,4 +1,4 @@
-"""What a published checkpoint is: a file of named tensors, a list of words, and how a format maps both to ours."""
+"""Published checkpoints: a file of named tensors and a list of words, both mapped to ours by a format."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ def _unchanged(value: Tensor) -> Tensor:
 
 
 class Source(NamedTuple):
-    """Where the value of one of our parameters is from, or of a row of one."""
+    """The published tensor that gives the value of one of our parameters, or of one row of it."""
 
     ours: str
     """Name of our parameter or buffer."""
@@ -37,14 +37,14 @@ class Source(NamedTuple):
     convert: Callable[[Tensor], Tensor] = _unchanged
     """Computes our value from the published one."""
     row: int | None = None
-    """Row of our parameter that the value is, where several published parameters are one of ours."""
+    """Row of our parameter that gets the value, where several published parameters make one of ours."""
     addend: str = ""
-    """Published table whose first row is added to every row; empty: none."""
+    """Published table whose first row is added to every row of the value; empty: none."""
 
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """How a published state dict becomes a captioner of ours."""
+    """How a captioner of ours is made from a published state dict."""
 
     family: str
     """A key of :data:`training.models.FAMILIES`."""
@@ -78,11 +78,10 @@ class PublishedFormat(Protocol):
     """A published format."""
 
     def __call__(self, state: Mapping[str, Tensor], words: Sequence[str], choices: ImportChoices) -> PublishedModel:
-        """Read the sizes of a model off its tensors, by their published names, and ``words``, by their published ids.
+        """Read the sizes of a model from its tensors, by their published names, and ``words``, by their published ids.
 
         Raises:
-            ImportCheckpointError: a tensor that the sizes are read off is missing or has another number of axes, or
-                the words do not fit.
+            ImportCheckpointError: a tensor that determines a size is missing or has other axes, or the words are wrong.
         """
         ...
 
@@ -98,7 +97,7 @@ def _numpy_states() -> AbstractContextManager[None]:
 
 
 def _latin(text: str, encoding: str = "latin1") -> bytes:
-    """Undo what pickle makes of bytes for Python 2."""
+    """Restore bytes, which pickle writes as latin1 text for Python 2."""
     return text.encode(encoding)
 
 
@@ -128,7 +127,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         if isinstance(found, Mapping) and isinstance(found.get(entry), Mapping):
             found = found[entry]
     if not isinstance(found, Mapping) or not found or not all(isinstance(v, Tensor) for v in found.values()):
-        raise ImportCheckpointError(f"{path} has no state dict: neither itself nor its state_dict or model is one")
+        raise ImportCheckpointError(f"{path} has no state dict: neither it nor its entry state_dict or model is one")
     if all(name.startswith("module.") for name in found):
         found = {name.removeprefix("module."): value for name, value in found.items()}
     return dict(found)
@@ -198,7 +197,7 @@ def _without_spaces(words: Sequence[str]) -> Iterator[str]:
 
 
 def shape_of(state: Mapping[str, Tensor], name: str, axes: int) -> tuple[int, ...]:
-    """Return the shape of a tensor that a format reads sizes off.
+    """Return the shape of a tensor from which a format reads sizes.
 
     Raises:
         ImportCheckpointError: it is missing, or has another number of axes.
@@ -230,7 +229,7 @@ def affine(theirs: str, ours: str) -> Iterator[Source]:
 
 
 def sized(config: Callable[..., Config], **sizes: int) -> Config:
-    """Make a configuration of sizes that were read off tensors.
+    """Make a configuration of sizes that were read from tensors.
 
     Raises:
         ImportCheckpointError: they do not fit each other.
@@ -268,7 +267,7 @@ def build(model: PublishedModel, state: Mapping[str, Tensor]) -> Captioner:
 def load_published(
     captioner: Captioner, sources: Iterable[Source], state: Mapping[str, Tensor], kind: str, ignored: Collection[str]
 ) -> None:
-    """Load all values of a captioner from tensors of any float type, which one on the meta device takes themselves.
+    """Load all values of a captioner from tensors of any float type; one on the meta device is given the tensors.
 
     Raises:
         ImportCheckpointError: a parameter is missing, unknown or of another shape; names the first.

@@ -5,8 +5,8 @@ transformers saved, of an architecture in :data:`ARCHITECTURES`, and returns a :
 captioner with the published weights, and the words that the search must not choose. ``special_ids(config)`` says with
 which words captions begin and end.
 
-A published decoder is a table: names of its tensors by ours (:class:`Names`), and values of our config. Both word
-tables are compared: a projection that equals the embeddings, or is left out as a copy of them, is tied.
+A published decoder is described by the names of its tensors (:class:`Names`) and values of our config. A word
+projection that equals the embeddings, or is left out as a copy of them, is tied to them.
 """
 
 import re
@@ -47,17 +47,17 @@ class Names(NamedTuple):
     embedding: str
     projection: str
     biases: tuple[str, ...] = ()
-    """Of the projection: two names of the same values, with ``bias`` at their end; a file may have one or both."""
+    """Biases of the projection: one or two complete names of the same values, of which a file may have one or both."""
     layer: str = ""
-    """Before the names of a layer's parts; ``#`` is its number."""
+    """Prefix of the names of a layer's parts; ``#`` stands for the number of the layer."""
     parts: Mapping[str, "str | Part"] = MappingProxyType({})
-    """Those by ours, of a layer."""
+    """Published names of the parts of a layer, by our names."""
     others: Mapping[str, str] = MappingProxyType({})
-    """Those outside of the layers, by ours."""
+    """Published names outside of the layers, by our names."""
     token_types: str = ""
-    """Table whose first row is added to every learnt position; empty: none."""
+    """Published table whose first row is added to every learnt position; empty: none."""
     encoder_layer: str = ""
-    """As ``layer``, of an encoder of words and image."""
+    """Like ``layer``, for an encoder of words and image."""
     unused_positions: int = 0
     """Rows of the tables of positions before the first position."""
 
@@ -70,7 +70,7 @@ class Part(NamedTuple):
     parts: int = 1
 
     def of(self, value: Tensor) -> Tensor:
-        """Copy the part of a weight, which is turned, or of a bias."""
+        """Copy the part of a weight, transposed, or of a bias."""
         chosen = value.chunk(self.parts, dim=-1)[self.place]
         return chosen.T.contiguous() if chosen.ndim == 2 else chosen.clone()
 
@@ -87,7 +87,7 @@ class Architecture(NamedTuple):
     text_config: Callable[[Any], Any]
     """Returns the configuration of the decoder, whose ``model_type`` is a key of :data:`NAMES`."""
     options: Callable[[Any], Mapping[str, Any]] = lambda full: {}
-    """Values of our config that neither the family nor :data:`SIZES` says, from the configuration of transformers."""
+    """Computes the values of our config that :data:`SIZES` does not name, from the configuration of transformers."""
     is_chat: bool = False
     """Whether captions answer a question after the image, in a chat template."""
 
@@ -237,7 +237,7 @@ _TOO_LARGE = {
     "Blip2ForConditionalGeneration": "a Q-Former and OPT or T5 behind it: 3.7 billion parameters and more, 15 GB",
     "PaliGemmaForConditionalGeneration": "Gemma's decoder and 257,000 words: 3 billion parameters, 12 GB",
 }
-"""What known architectures need that no robot's processor has, by their names."""
+"""Why known architectures are too large for the processor of a robot, by their names."""
 ARCHITECTURES = {
     "GitForCausalLM": Architecture(
         "git", "git", "git.image_encoder.", lambda full: full,
@@ -323,7 +323,7 @@ def read_text_decoder(
 
 
 def _source(ours: str, names: Names) -> Source:
-    """Return where one of our parameters is from."""
+    """Return the source of one of our parameters."""
     module, _, leaf = ours.rpartition(".")
     if found := re.match(r"(encoder_)?layers\.(\d+)\.(.+)", module):
         part = names.parts[found[3]]
@@ -343,10 +343,10 @@ def _first(config: Any, keys: Sequence[str]) -> Any:
 
 
 def special_ids(config: Mapping[str, Any], generation: Mapping[str, Any] = MappingProxyType({})) -> SpecialIds:
-    """Return the words that frame a caption, by config.json and generation_config.json, which has precedence.
+    """Return the words that frame a caption, from config.json and generation_config.json, which has precedence.
 
     Raises:
-        ImportCheckpointError: the architecture is unknown, or the files do not say one word for each.
+        ImportCheckpointError: the architecture is unknown, or the files do not name one word for each.
     """
     full, text = _configurations(config)
     if full.model_type == "blip":  # its captions end with BERT's separator, whatever eos_token_id says
@@ -397,7 +397,7 @@ def architecture_of(config: Mapping[str, Any]) -> Architecture:
     """Return the architecture that a config.json names.
 
     Raises:
-        ImportCheckpointError: it is unknown, or needs what is not here.
+        ImportCheckpointError: it is unknown, or too large for a robot.
     """
     named = (config.get("architectures") or ["none"])[0]
     if named in _TOO_LARGE:

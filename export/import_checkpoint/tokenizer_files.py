@@ -1,4 +1,4 @@
-"""The words of a published tokeniser: its files become the table of pieces that a robot joins to sentences.
+"""The words of a published tokeniser: a table of pieces is made from its files, which a robot joins to sentences.
 
 WordPiece (BERT) and byte-level byte pairs (GPT-2) are read from tokenizer.json, or from vocab.txt and vocab.json of
 older models. Nothing on the robot runs a tokeniser.
@@ -19,7 +19,7 @@ from training.data.json_files import read_json
 _CLEANED_UP = (".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re")
 """Beginnings of the pieces before which the decoder of tokenizers leaves the space out (``cleanup``)."""
 _MISSING_SHARE = 100
-"""A table of words may have one row in so many without a piece: models pad their tables."""
+"""One row in so many of a table of words may lack a piece: models pad their tables."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PublishedWords:
     """Published id of each of our words; the ids of padding, begin, end and unknown may be the same."""
 
     def encode(self, pieces: Iterable[int]) -> list[int]:
-        """Return our ids of published ids."""
+        """Convert published ids to ours."""
         places = {published: place for place, published in reversed(list(enumerate(self.order)))}
         return [places[piece] for piece in pieces]
 
@@ -50,7 +50,7 @@ class TokenizerFiles:
     continuation: str
     """Prefix of the pieces of WordPiece that continue a word; empty: byte-level byte pairs."""
     cleaned_up: tuple[bool, bool]
-    """Whether the spaces before punctuation are left out of pieces, and out of whole sentences."""
+    """Whether spaces before punctuation are removed from pieces, and from whole sentences."""
 
 
 def read_tokenizer(folder: Path) -> TokenizerFiles:
@@ -103,10 +103,10 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
 
 
 def published_words(files: TokenizerFiles, rows: int, padding: int, begin: int, end: int) -> PublishedWords:
-    """Make the table of pieces of a model with so many ``rows``, from the published ids that frame a caption.
+    """Make the table of pieces of a model with ``rows`` words; captions are framed by the three published ids.
 
     Raises:
-        ImportCheckpointError: the tokeniser is of another model.
+        ImportCheckpointError: the tokeniser belongs to another model.
     """
     by_id = {index: piece for piece, index in files.pieces.items()}
     beyond = max(by_id)

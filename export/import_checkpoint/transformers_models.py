@@ -1,4 +1,4 @@
-"""Published captioners in the folders of transformers, as trained captioners of ours.
+"""Read published captioners from the folders of transformers as trained captioners of ours.
 
 The words become a table of pieces (:mod:`export.import_checkpoint.tokenizer_files`), the decoder a captioner
 (:mod:`export.import_checkpoint.text_decoders`), the vision model a backbone (:mod:`training.vision`), and the settings
@@ -46,11 +46,11 @@ class PublishedSearch:
 
     num_beams: int
     max_length: int
-    """With the begin token and the prompt."""
+    """Begin token and prompt included."""
     min_length: int = 0
     length_penalty: float = 1.0
     max_new_tokens: int | None = None
-    """In place of ``max_length``."""
+    """Used instead of ``max_length`` if given."""
     no_repeat_ngram_size: int = 0
     early_stopping: bool = False
     prompt: str = ""
@@ -64,7 +64,7 @@ PUBLISHED: Mapping[str, PublishedSearch] = {
     "smolvlm": PublishedSearch(1, 0, max_new_tokens=40, prompt="Describe the image in one sentence."),
     "florence2": PublishedSearch(3, 32, no_repeat_ngram_size=3, early_stopping=True, prompt="<CAPTION>"),
 }
-"""By the name of the format, where generation_config.json does not say otherwise."""
+"""By the name of the format; generation_config.json has precedence."""
 TASKS = {
     "<CAPTION>": ("What does the image describe?", 32),
     "<DETAILED_CAPTION>": ("Describe in detail what is shown in the image.", 96),
@@ -284,8 +284,8 @@ def _search(
     forced: tuple[int, ...],
     beams: int | None,
 ) -> Search:
-    """Translate the settings of ``generate``, whose lengths count the ``before`` words of begin token and prompt, of
-    which the ``forced`` ones are new words to it; with ``beams`` in place of the published.
+    """Translate the settings of ``generate``. Its lengths count the ``before`` words of begin token and prompt, and its
+    numbers of new words the ``forced`` ones among them; ``beams`` replaces the published number of beams.
     """
     found = {key: generation.get(key, value) for key, value in asdict(published).items() if key != "prompt"}
     if generation.get("early_stopping") == "never" and found["length_penalty"] > 0:

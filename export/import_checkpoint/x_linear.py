@@ -39,7 +39,7 @@ def read_x_lan(state: Mapping[str, Tensor], words: Sequence[str], choices: Impor
     """Map a published X-LAN; a :class:`~export.import_checkpoint.published.PublishedFormat`.
 
     Raises:
-        ImportCheckpointError: a tensor that the sizes are read off is missing, or the words do not fit.
+        ImportCheckpointError: a tensor that determines a size is missing, or the words do not fit.
     """
     encoder, decoder, embedding = "encoder_layers.layers", "attention.layers", "word_embed.0.weight"
     vocabulary, order = vocabulary_from_zero(state, embedding, words)
@@ -77,7 +77,7 @@ def read_x_transformer(state: Mapping[str, Tensor], words: Sequence[str], choice
     """Map a published X-Transformer; a :class:`~export.import_checkpoint.published.PublishedFormat`.
 
     Raises:
-        ImportCheckpointError: a tensor that the sizes are read off is missing, or the words do not fit.
+        ImportCheckpointError: a tensor that determines a size is missing, or the words do not fit.
     """
     embedding = "decoder.embed_tokens.weight"
     vocabulary, order = vocabulary_from_zero(state, embedding, words)

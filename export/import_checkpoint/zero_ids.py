@@ -1,7 +1,7 @@
 """Vocabularies of published code in which id 0 is the begin token, the end token and padding at once.
 
-The file of such a vocabulary begins with id 1. Here these are three words, which get the embedding of id 0; only the
-end token keeps its logit.
+The file of such a vocabulary begins with id 1. Our vocabulary has three words for id 0, all with its embedding; only
+the end token keeps its logit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _UNKNOWN = ("UNK", "<UNK>", "<unk>", "unk")
 def vocabulary_from_zero(
     state: Mapping[str, Tensor], embedding: str, words: Sequence[str]
 ) -> tuple[Vocabulary, Tensor]:
-    """Give the words our order; without a word for unknown ones, ours gets the values of padding.
+    """Put the words in our order; if none stands for unknown words, ours gets the values of padding.
 
     Returns:
         The vocabulary, and for each of its words the published id, negative for those that are never predicted.

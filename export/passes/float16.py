@@ -22,11 +22,11 @@ _LARGEST = float(np.finfo(np.float16).max)
 
 
 def to_float16(traced: TracedCaptioner) -> TracedCaptioner:
-    """Put the layers of a captioner in float16, and what it encodes and carries of their results."""
+    """Put the layers of a captioner in float16, and those of their results that are encoded or carried."""
     _, computed = write_float16(traced.start, keep_outputs=True)
     encoded = computed & set(traced.encoded)
     carried = {value.name for value in traced.step.graph.input} & set(traced.carried)
-    while True:  # what a step does not give in float16 is not carried in float16
+    while True:  # what a step does not return in float16 cannot be carried in float16
         _, computed = write_float16(traced.step, half_inputs=encoded | carried, keep_outputs=True)
         kept = {name for name in carried if f"next_{name}" in computed}
         if kept == carried:

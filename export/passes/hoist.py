@@ -1,7 +1,6 @@
-"""Compute once an image what a step would compute for every word from the image alone.
+"""Move nodes that depend on the image alone from the step, where they run for every word, to the start.
 
-Examples are inverted masks and the size of the batch: ONNX Runtime spends a microsecond or two on each
-node of a step, however little the node does.
+Examples are inverted masks and the size of the batch: even such a small node takes ONNX Runtime a microsecond or two.
 """
 
 import copy
@@ -12,7 +11,7 @@ from onnx import ValueInfoProto
 
 _PREFIX = "once/"
 _STAYING = ("Transpose",)
-"""ONNX Runtime computes it within the product that takes its result."""
+"""Operators that stay in the step: ONNX Runtime computes them as part of the product that takes their result."""
 
 
 def hoist(
@@ -60,7 +59,7 @@ def hoist(
             field[:] = [names.get(name, name) for name in field]
     known = {value.name for value in new_start.graph.output}
     new_start.graph.output.extend(_renamed(values[name], names[name]) for name in needed if names[name] not in known)
-    # Outputs that the step took before and takes no more.
+    # Outputs that the step took before but no longer takes.
     unused = {name for name in encoded if name not in needed}
     for value in [value for value in new_start.graph.output if value.name in unused]:
         new_start.graph.output.remove(value)

@@ -27,7 +27,7 @@ from training.models.eight_bits import EightBitLinear
 from training.vision.weight_files import QUANTISED
 
 _PARTS = (*QUANTISED, "_zero_point")
-"""Suffixes of what a value becomes in 8 bits."""
+"""Suffixes of the names of the three values that replace a value in 8 bits."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class EightBitLayers:
     share_of_weights: float
     """Their share of all layers' weights."""
     trained: bool
-    """Whether the captioner learned in 8 bits."""
+    """Whether the captioner was trained in 8 bits."""
 
     def report(self) -> dict[str, Any]:
         """Describe the layers for the manifest."""
@@ -66,9 +66,7 @@ def to_int8(traced: TracedCaptioner, layers: Collection[str]) -> TracedCaptioner
 
 
 def as_computed(traced: TracedCaptioner, captioner: Captioner, *, trained: bool) -> EightBitLayers:
-    """Put the layers in 8 bits whose weights ``captioner`` computes with in 8 bits; ``trained`` says whether it was
-    trained so.
-    """
+    """Put in 8 bits the layers that ``captioner`` computes in 8 bits; ``trained`` says whether it was trained so."""
     computed = {f"{name}.weight" for name, layer in captioner.named_modules() if isinstance(layer, EightBitLinear)}
     # The graphs may have joined layers: all weights of a constant must be computed in 8 bits.
     held: dict[str, dict[int, int]] = defaultdict(dict)
@@ -138,12 +136,12 @@ def quantise_products(
 
 
 def _quantise(graph: ir.Graph, product: ir.Node, quantised: dict[ir.Value, Sequence[ir.Value]]) -> None:
-    """Replace a product by one of integers, in the nodes that ONNX Runtime joins to one.
+    """Replace a product by one of integers, written as the nodes that ONNX Runtime fuses into one.
 
     Args:
         graph: the graph of the product.
         product: with a constant matrix.
-        quantised: values, scale and zero point of what was quantised before.
+        quantised: integers, scale and zero point of each value that is already quantised.
     """
     x, weight = product.inputs
     matrix = constant_of(weight)

@@ -1,4 +1,4 @@
-"""Remove what tracing leaves behind, so that the other passes find the layers: each is exact."""
+"""Exact simplifications of traced graphs, so that the other passes find the layers."""
 
 import numpy as np
 import onnx
@@ -44,9 +44,7 @@ def plain_products(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:
-    """``alpha * a @ b + beta * c`` becomes MatMul and Add, where ``b`` and ``c`` are constants; ONNX Runtime joins them
-    again.
-    """
+    """Write ``alpha * a @ b + beta * c`` of constants ``b``, ``c`` as MatMul and Add; ONNX Runtime joins them again."""
     a, b, c = (*gemm.inputs, None)[:3]
     weight, bias = constant_of(b), constant_of(c)
     alpha, beta = gemm.attributes.get_float("alpha", 1.0), gemm.attributes.get_float("beta", 1.0)
@@ -73,7 +71,7 @@ def _split_gemm(graph: ir.Graph, gemm: ir.Node) -> None:
 
 
 def _cancel_axes(squeeze: ir.Node) -> None:
-    """``Squeeze(Unsqueeze(x, axes), axes)`` is ``x``."""
+    """Replace ``Squeeze(Unsqueeze(x, axes), axes)`` by ``x``."""
     value = squeeze.inputs[0]
     unsqueeze = None if value is None else value.producer()
     if unsqueeze is None or unsqueeze.op_type != "Unsqueeze":
@@ -91,7 +89,7 @@ def _cancel_axes(squeeze: ir.Node) -> None:
 
 
 def _index_by_scalar(gather: ir.Node) -> None:
-    """The row ``table[scalar + [0]]``, (1, d), that is only added to larger tensors is ``table[scalar]``, (d)."""
+    """Look up ``table[scalar]``, (d), instead of ``table[scalar + [0]]``, (1, d), if only added to larger tensors."""
     index, (row,) = gather.inputs[1], gather.outputs
     add = None if index is None else index.producer()
     if (

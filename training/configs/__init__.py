@@ -1,1 +1,1 @@
-"""Experiment files and what they may say; ``released/`` has the recipes of the bundles that ship."""
+"""Experiment files, and the schema that they are checked by."""

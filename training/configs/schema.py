@@ -145,10 +145,10 @@ class OptimizerConfig:
     betas: list[Float] = field(default_factory=lambda: [0.9, 0.98])
     """Decay of the running means of the gradient and of its square; not for ``sgd``."""
     momentum: Share = 0.9
-    """Of ``sgd`` alone."""
+    """Used by ``sgd`` alone."""
     eps: NonNegativeFloat = 1e-9
     weight_decay: NonNegativeFloat = 0.0
-    """Of matrices alone: biases, normalisations and embeddings do not decay."""
+    """Applied to matrices alone: biases, normalisations and embeddings do not decay."""
 
     def __post_init__(self) -> None:
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
@@ -262,9 +262,9 @@ class PhaseConfig:
     """Weight of the presence loss of things (:mod:`training.objectives.presence`) beside cross-entropy, for a captioner
     that predicts ``things`` and data with exhaustive lists; 0: none."""
     absent_penalty: NonNegativeFloat = 0.0
-    """What self-critical training subtracts from the reward for each thing that a caption names and neither the list
-    nor the captions of the image do, and for each colour that it gives to a thing where they give it another, or that
-    colour to other things, for images with an exhaustive list; 0: nothing."""
+    """Self-critical training subtracts it from the reward for each thing that a caption names but neither the list nor
+    the captions of the image do, and for each wrong colour: the image's captions give the thing another colour, or the
+    colour to other things. Only for images with an exhaustive list; 0: nothing."""
     eight_bits: Bool = False
     """Compute the captioner's linear layers in 8 bits, with the arithmetic of a bundle of the precision int8
     (:mod:`training.models.eight_bits`), so that the model learns with it."""

@@ -103,7 +103,7 @@ class _Picture(NamedTuple):
     """Digest and thumbnail of a picture, which are compared with those of others."""
 
     digest: str
-    """Of its pixels."""
+    """Digest of its pixels."""
     thumbnail: NDArray[np.uint8] | None
     """(16, 16) grey; None for a picture that an earlier run has read."""
 

@@ -71,7 +71,7 @@ def _covered(start: np.ndarray, stop: np.ndarray, cells: int) -> np.ndarray:
 VISION_GRAPH_TOKENS, BACKBONE_TOKENS = "vision graph", "backbone"
 """Values of ``made_by`` in the source of a store whose features are the tokens of a bundle, or of a named backbone."""
 MAX_OBJECTS = 49
-"""Boxes of a detector whose tokens a photograph has, beside the token of the whole photograph."""
+"""Most boxes of a detector that make tokens of a photograph; one more token is of the whole photograph."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 """File names of photographs."""
 

@@ -91,7 +91,7 @@ class Things:
         return frozenset({name}) | self._groups.get(name, frozenset({last}) | self._groups.get(last, frozenset()))
 
     def shown(self, things: Iterable[str], captions: Iterable[str]) -> frozenset[object]:
-        """Collect the terms of everything that is there by a list of things and by captions, and their colours."""
+        """Collect the terms of all things in a list and in captions, and the pairs of colour and term of captions."""
         mentions = [mention for caption in captions for mention in self._mentions(caption)]
         names = {*map(singular, things), *(name for name, _ in mentions)}
         terms = frozenset(term for name in names for term in self.terms(name))
@@ -107,8 +107,8 @@ class Things:
         return [name for name, is_there in self.judge(caption, shown).items() if not is_there]
 
     def miscoloured(self, caption: str, shown: frozenset[object]) -> list[tuple[str, str]]:
-        """Return the colours that a caption gives to things of an image with the terms ``shown`` where the captions of
-        the image give them another colour, or that colour to other things.
+        """Return the colours, each with its thing, that are wrong for an image with the terms ``shown``: its captions
+        give the thing another colour, or the colour to other things.
         """
         coloured = {pair for pair in shown if isinstance(pair, tuple)}
         found = []

@@ -1,4 +1,4 @@
-"""What a captioner sees of photographs: visual tokens through its backbone, or tokens that were computed and stored.
+"""The visual inputs of a captioner: tokens that its backbone computes of photographs, or stored tokens.
 
 A batch is made in two steps, so that the first can run ahead of the training step: reading on the host (photographs, or
 tokens that were computed before), then making tokens on the device (by the backbone, where photographs were read).

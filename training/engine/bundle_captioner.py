@@ -30,9 +30,9 @@ from training.vision.weight_files import read_parameters
 PARAMETERS = "parameters.json"
 """File of a bundle: a :class:`Place` for each parameter of the captioner, by the parameter's name."""
 EXCLUDED = beam_search.EXCLUDED / 2
-"""Biases below it exclude words from the search; their own values are lost."""
+"""A bias below it excludes its word from the search; the trained value is lost."""
 _NOT_OF_THE_FAMILY = ("family", "backbone", "parameters")
-"""Keys of the manifest's ``architecture`` beside the options of the family."""
+"""Keys of the manifest's ``architecture`` that are no options of the family."""
 
 
 @dataclass(frozen=True)

@@ -27,22 +27,22 @@ class DevScores(NamedTuple):
     """
 
     whole: Mapping[str, float] | None
-    """Of the whole split; None if only the subset was scored."""
+    """Scores of the whole split; None if only the subset was scored."""
     subset: Mapping[str, float] | None = None
-    """Of the subset, the same images after every epoch of the run; None without a subset."""
+    """Scores of the subset, the same images after every epoch of the run; None without a subset."""
     subset_images: int = 0
     """Number of images of the subset."""
 
     @property
     def reported(self) -> Mapping[str, float]:
-        """Of the whole split if it was scored, else of the subset."""
+        """Scores of the whole split if it was scored, else of the subset."""
         scores = self.subset if self.whole is None else self.whole
         assert scores is not None
         return scores
 
     @property
     def of_every_epoch(self) -> Mapping[str, float]:
-        """Of those images that are scored after every epoch of the run."""
+        """Scores of the images that are scored after every epoch of the run."""
         scores = self.whole if self.subset is None else self.subset
         assert scores is not None
         return scores

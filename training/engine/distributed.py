@@ -69,7 +69,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def _local_place() -> tuple[int, int]:
-    """Return the number of this process on its machine and the number of processes there, as torchrun tells them."""
+    """Return the number of this process on its machine and the number of processes there, as set by torchrun."""
     return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 

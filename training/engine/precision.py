@@ -14,9 +14,9 @@ from torch import nn
 from training.configs.schema import ExperimentConfig
 
 ROWS_PER_IMAGE = 64
-"""Rows of a product for each image of a batch: about its grid cells, or the words of its captions."""
+"""Rows of the timed product for each image of a batch: about its grid cells, or the words of its captions."""
 MAX_ROWS = 512
-"""With more rows the products are not faster, and only the measurement takes longer."""
+"""Most rows that are timed: with more the products are not faster, and only the measurement takes longer."""
 ROUNDS = 3
 
 OVERRIDE = "`precision:` in the experiment file overrides it"

@@ -32,12 +32,11 @@ class TransformerConfig(CaptionerConfig):
     attention_on_attention: bool = False
     """Whether attention on attention takes the place of the output projection of every attention (M2, Table 1)."""
     output_bias: bool = False
-    """Whether the projection to the words has a bias, which the papers' has not; that of smart-home-6 lowers the end
-    token."""
+    """Whether the projection to the words has a bias; the papers have none, smart-home-6 lowers its end token by it."""
     max_length: PositiveInt = 54
     """Longest sequence of words, begin token included, that the position table covers."""
     norm_first: ClassVar[bool] = False
-    """Whether the parts of a layer normalise their inputs, in place of the sums of inputs and outputs."""
+    """Whether the parts of a layer normalise their inputs instead of the sums of inputs and outputs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

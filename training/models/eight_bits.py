@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _WEIGHT_STEPS = 64
-"""On either side of 0."""
+"""Steps of the weights' 8-bit values on either side of 0."""
 _INPUT_STEPS = 255
 
 _rounded: "ContextVar[dict[EightBitLinear, Tensor] | None]" = ContextVar("_rounded", default=None)

@@ -45,11 +45,11 @@ class XLinearConfig(CaptionerConfig):
     alpha: PositiveFloat = 1.3
     """Factor of ``celu`` and ``elu``."""
     dropout: Share = 0.5
-    """Behind embedded regions, behind every block, and of what the family names."""
+    """Dropout after the embedding of regions, after every block, and where the family says."""
     attention_dropout: Share = 0.1
-    """Behind the hidden layer of the attention."""
+    """Dropout after the hidden layer of the attention."""
     region_dropout: Share = 0.3
-    """In :class:`RegionUpdate`."""
+    """Dropout in :class:`RegionUpdate`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -33,7 +33,7 @@ class XTransformerConfig(XLinearConfig):
     encoder_layers: PositiveInt = 6
     decoder_layers: PositiveInt = 6
     word_dropout: Share = 0.1
-    """Behind embedded words."""
+    """Dropout after the embedding of words."""
     max_length: PositiveInt = 54
     """Longest sequence of words, begin token included, that the position table covers."""
 

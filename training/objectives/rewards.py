@@ -52,7 +52,7 @@ class SimilarityPenalty:
 
 class AbsentPenalty:
     """Minus a charge for each noun of a caption that neither the list of things nor the captions of its image support,
-    and for each colour of a thing that the captions give to other things, or in place of another colour.
+    and for each wrong colour: the image's captions give the thing another colour, or the colour to other things.
 
     Images without an exhaustive list are not charged.
     """

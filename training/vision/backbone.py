@@ -24,12 +24,12 @@ class BackboneSpec:
     preprocessing: Preprocessing
     """Size, interpolation and crop of the frames."""
     mean: tuple[float, float, float]
-    """Of red, green and blue from 0 to 1; the network subtracts it itself."""
+    """Means of red, green and blue from 0 to 1, which the network itself subtracts."""
     std: tuple[float, float, float]
     """Standard deviations of red, green and blue, by which the differences are divided."""
     rows: int
     columns: int
-    """Of the grid of tokens."""
+    """Columns of the grid of tokens, which has :attr:`rows` rows."""
     token_width: int
     before: int = 0
     """Tokens before those of the grid, such as a class token, which stand for no cell."""
@@ -90,7 +90,7 @@ class Backbone(nn.Module):
         return self.features(image_bgr).tokens
 
     def forward(self, image_bgr: Tensor) -> Tensor:
-        """:meth:`tokens`."""
+        """Compute what :meth:`tokens` computes."""
         return self.tokens(image_bgr)
 
     @property

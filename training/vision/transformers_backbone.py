@@ -27,15 +27,15 @@ class _Tower(NamedTuple):
     """A vision tower of transformers."""
 
     model: str
-    """Its class."""
+    """Name of its class."""
     before: int
-    """Tokens before the grid, beside registers."""
+    """Number of tokens before the grid, registers not counted."""
     arguments: Mapping[str, Any] = {}
-    """Of its constructor."""
+    """Arguments of its constructor."""
     takes_rectangles: bool = False
     """Whether frames may be wider than high."""
     width: str = "hidden_size"
-    """What its config calls the width of a token."""
+    """Name in its config of the width of a token."""
 
 
 TOWERS: Mapping[str, _Tower] = {
@@ -56,16 +56,15 @@ _PREFIXES = {
     "blip": "vision_model", "florence2": "model", "git": "git.image_encoder", "idefics3": "model.vision_model",
     "smolvlm": "model.vision_model", "vision-encoder-decoder": "encoder",
 }  # fmt: skip
-"""Before the names of the tower's weights in files of models that contain it, by ``model_type``, where transformers
-does not know them by itself."""
+"""Prefixes of the tower's weights in files of models that contain it, by ``model_type``, if unknown to transformers."""
 _FILTERS = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 """Interpolation by its number in Pillow and in preprocessor_config.json."""
 
 
 _SWITCHES = ("do_center_crop", "do_convert_rgb", "do_normalize", "do_rescale", "do_resize")
-"""Switches of an image processor that are followed."""
+"""Switches of an image processor that the preprocessing follows."""
 _OF_TILES = ("do_image_splitting", "do_pad")
-"""Those that only matter where a frame is split into tiles: it is not, the network sees the whole frame once."""
+"""Switches that only matter if frames are split into tiles. Here the network takes the whole frame once."""
 
 
 class TransformersBackbone(Backbone):
