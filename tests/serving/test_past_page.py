@@ -179,7 +179,7 @@ def test_targets_are_large_enough_and_nothing_is_wider_than_a_phone(page):
     assert page.evaluate("document.querySelector('dialog').scrollWidth <= 390")
 
 
-def test_without_a_log_the_page_says_which_command_writes_one(browser, tmp_path):
+def test_the_page_says_which_command_writes_a_log_and_finds_what_is_written_while_it_is_open(browser, tmp_path):
     path = tmp_path / "captions.db"
     with PageServer(Hub(), Access(), log=path) as server:
         page = browser.new_page()
@@ -190,9 +190,13 @@ def test_without_a_log_the_page_says_which_command_writes_one(browser, tmp_path)
         expect(page.locator("#past form")).to_be_hidden()
         with CaptionLog(path) as log:
             log.append(caption())
-        page.goto("about:blank")
-        page.goto(f"{server.url}#before")
-        expect(page.locator(".moment")).to_have_count(1)
+            page.locator("#to-now").click()
+            page.locator("#to-before").click()
+            expect(page.locator(".moment")).to_have_count(1)
+            for count in (2, 3):
+                log.append(caption(at_s=count))
+                page.get_by_role("button", name="Search").click()
+                expect(page.locator(".moment")).to_have_count(count)
         page.close()
 
 

@@ -46,7 +46,9 @@ export class Past {
     if (this.#parameters === parameters) this.#moment.open(parameters.get("id"));
   }
 
+  // Leave the view; when it is opened again, it searches again.
   close() {
+    this.#shown = null;
     this.#moment.open(null);
   }
 
@@ -67,6 +69,7 @@ export class Past {
     this.#form.append(element("button", { type: "submit", text: "Search" }));
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
+      this.#shown = null; // the same search again finds what was written meanwhile
       this.#goTo({ ...Object.fromEntries(FIELDS.map((name) => [name, this.#inputs[name].value.trim()])), id: "" });
     });
     this.#inputs.camera.addEventListener("change", () => this.#form.requestSubmit());
@@ -81,7 +84,9 @@ export class Past {
       if (value) parameters.set(name, value);
       else parameters.delete(name);
     }
-    location.hash = `#before?${parameters}`;
+    const address = `#before?${parameters}`;
+    if (location.hash === address) this.open(parameters);
+    else location.hash = address;
   }
 
   // Read what a search can ask for; return whether there is a log to search.
