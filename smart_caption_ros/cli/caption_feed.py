@@ -1,4 +1,4 @@
-"""The captions that `watch`, `serve` and `log record` follow: of ROS topics, or of sources that they caption."""
+"""The captions that `watch`, `serve` and `log record` follow: those of ROS topics, or of sources captioned here."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -22,13 +22,16 @@ class FeedOptions(TrustOptions):
     source: Annotated[
         list[str] | None,
         Option(
-            help="Caption this here instead of listening to ROS: an image, folder, sequences, video, bag or index of a "
-            "camera; several times for several cameras."
+            help="Source to caption instead of following ROS topics: an image, folder, sequences, video, bag or index "
+            "of a camera; several times for several cameras."
         ),
     ] = None
     topic: Annotated[
         list[str] | None,
-        Option(help="Topic of captions in ROS, several times for several; all by default. With --source, the bag's."),
+        Option(
+            help="Topic of captions, several times for several topics; all by default. With --source, the image topic "
+            "of a bag."
+        ),
     ] = None
     bundle: Annotated[Path | None, Option(help="Folder of the bundle for --source; the default bundle if omitted.")] = (
         None
@@ -50,10 +53,10 @@ def open_feed(
     map_frame: str = "",
     robot_frame: str = "",
 ) -> "AbstractContextManager[CaptionFeed]":
-    """Load the model of a source, or return a feed of ROS topics; it starts when it is entered.
+    """Return a feed of a source, whose model is loaded, or of ROS topics; the feed starts when it is entered.
 
     Args:
-        are_images_wanted: as of :func:`smart_caption_ros.nodes.live.standalone_feed`.
+        are_images_wanted: as for :func:`smart_caption_ros.nodes.live.standalone_feed`.
         map_frame: frame in which to look up where the robot is in ROS; empty looks up nothing.
         robot_frame: frame of the robot; empty takes that of the image.
     """

@@ -1,4 +1,4 @@
-"""`smart-caption coverage`: Table IV of the SMArT paper on one's own frames, and the score of one caption."""
+"""`smart-caption coverage`: Table IV of the SMArT paper for the user's frames, and the score of one caption."""
 
 from __future__ import annotations
 
@@ -252,10 +252,10 @@ def _benchmark(
 
 
 def _caption_ahead(frames: GroundTruth, captions: Captions, options: BenchmarkOptions) -> int:
-    """Let workers make the captions, if the options say so; return how many they made.
+    """Let workers make the captions, if the options ask for workers; return how many they made.
 
-    Exits with a status if a part of the frames has no captions in spite of all attempts: figures without them would be
-    taken for the whole.
+    Exits with status 1 if frames are without captions after all attempts, because figures without them would look
+    complete.
     """
     from smart_caption_ros.evaluation.coverage_benchmark import BundleCaptions
 
@@ -283,7 +283,7 @@ def _caption_ahead(frames: GroundTruth, captions: Captions, options: BenchmarkOp
 
 
 def _open_cache(path: Path | None) -> CaptionCache:
-    """Open the file that keeps captions; where none was named and the user's cache cannot be written, keep none."""
+    """Open the file that keeps captions; keep none if no file was named and the user's cache cannot be written."""
     from smart_caption_ros.evaluation.caption_cache import (
         IN_MEMORY,
         CaptionCache,
@@ -301,7 +301,7 @@ def _open_cache(path: Path | None) -> CaptionCache:
 
 
 def _captions(options: BenchmarkOptions) -> Iterator[Captions]:
-    """Open the captions to score; all files or bundles are checked before the first is scored, which may take hours."""
+    """Open the captions to score; all files or bundles are checked before the first is scored for hours."""
     from smart_caption_ros.captioning import Bundle, Captioner
     from smart_caption_ros.evaluation.coverage_benchmark import BundleCaptions, GivenCaptions
     from smart_caption_ros.grounding import guide_words
@@ -344,7 +344,7 @@ def _print_comparison(comparison: CoverageComparison) -> None:
 
 
 def _print_coverage_table(comparison: CoverageComparison) -> None:
-    """Print the table of coverage, one row per sequence and model; of a single sequence only the row "all"."""
+    """Print the table of coverage, one row per sequence and model; only the row "all" for a single sequence."""
     from smart_caption_ros.evaluation.report import AREA_THRESHOLDS
 
     figures = [*(f"> {100 * threshold:g} %" for threshold in AREA_THRESHOLDS), "noun support"]

@@ -60,7 +60,7 @@ class DescribeOptions(WorkerOptions, TrustOptions):
     guide_strength: GuideStrengthOption = None
     topic: Annotated[
         list[str] | None,
-        Option(help="Image topic of a bag that has several; several, or all without it, for a bag of captions."),
+        Option(help="Image topic of a bag that has several. For a bag of captions several times; all by default."),
     ] = None
     every: Annotated[int, Option(min=1, help="Caption every Nth frame of each source.")] = 1
     output: Annotated[
@@ -145,7 +145,7 @@ def _describe_frames(paths: Sequence[str], options: DescribeOptions) -> None:
 
 
 class _Pictures:
-    """Draws the captioned frames for --output and --sheet, which must be able to hold pictures and no input."""
+    """Draws the captioned frames for --output and --sheet, after a check that these overwrite no input."""
 
     def __init__(self, paths: Sequence[str], options: DescribeOptions) -> None:
         from smart_caption_ros.viewing import PICTURE_SUFFIXES, ContactSheet
@@ -181,7 +181,7 @@ class _Pictures:
             write_picture(self._folder / f"{stem}.png", overlay_bgr)
 
     def finish(self) -> list[str]:
-        """Write the sheet; return a sentence for each of folder and sheet."""
+        """Write the sheet; return a sentence about the folder and one about the sheet."""
         from smart_caption_ros.viewing import write_picture
 
         sentences = []
@@ -194,7 +194,7 @@ class _Pictures:
 
 
 def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_bag: bool) -> None:
-    """Refuse options that do not go together."""
+    """Raise BadParameter for options that cannot be combined."""
     if not paths and options.list_file is None:
         raise typer.BadParameter("Name at least one.", param_hint="PATH")
     shards = options.shards is not None

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from smart_caption_ros.fleet.workers import Attempt
 
 CUT_OFF = 3
-"""Exit status where a bag was cut off, and everything that is left of it was captioned."""
+"""Exit status if a bag was cut off and everything that can be read of it was captioned."""
 
 
 def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOptions) -> None:
-    """Caption a bag into a bag; exits with a status where not everything was captioned."""
+    """Caption a bag into a bag; exits with a status other than 0 if not everything was captioned."""
     from smart_caption_ros.bags.caption_bag import caption_bag, check_bag_output
     from smart_caption_ros.bags.message_captioner import MessageCaptioner
     from smart_caption_ros.sources.bag import image_topics
@@ -63,7 +63,7 @@ def describe_one_bag(paths: Sequence[str], output: Path, options: DescribeOption
 
 
 def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions) -> None:
-    """Caption many inputs into a folder of files; exits with a status where not everything was captioned."""
+    """Caption many inputs into a folder of files; exits with a status other than 0 if not everything was captioned."""
     from smart_caption_ros.fleet.inputs import find_inputs
     from smart_caption_ros.fleet.shards import shards
     from smart_caption_ros.fleet.workers import run_all
@@ -94,7 +94,7 @@ def describe_shards(paths: Sequence[str], folder: Path, options: DescribeOptions
 
 
 def model_settings(options: DescribeOptions, threads: int | None = None) -> ModelSettings:
-    """Return what captions the images."""
+    """Return the settings of the captioner."""
     from smart_caption_ros.bags.message_captioner import ModelSettings
 
     return ModelSettings(

@@ -53,7 +53,7 @@ def record(*, options: RecordOptions) -> None:
 
     log_to_terminal()
     bounds = Bounds(max_bytes=round(options.max_size * 1e6), max_age_s=options.max_age * 86_400)
-    # Before the log is created: a source may not be there.
+    # Before the log is created, because a source may be missing.
     opened = open_feed(options, "caption_log", map_frame=options.map_frame, robot_frame=options.robot_frame)
     with CaptionLog(_path(options.log), bounds) as log, EndSignals() as signals:
         recorder = Recorder(log, robot=options.robot, picture_side_px=options.picture_size, on_problem=report_error)
@@ -107,7 +107,7 @@ class FindOptions:
     ] = "newest"
     limit: Annotated[int, Option(min=1, max=100_000, help="Maximum number of captions.")] = 20
     as_json: JsonOption = False
-    count: Annotated[bool, Option("--count", help="Count all that match by camera, and say from when to when.")] = False
+    count: Annotated[bool, Option("--count", help="Count all matches by camera, with the first and last time.")] = False
     pictures: Annotated[Path | None, Option(metavar="FOLDER", help="Write the pictures into this folder.")] = None
 
 
@@ -128,7 +128,7 @@ def find(
     from smart_caption_ros.caption_log.results import write_picture_of
     from smart_caption_ros.caption_log.times import iso_utc
 
-    # The command takes what looks like an option for a word, because words may begin with a dash.
+    # Unknown options arrive as words, because words may begin with a dash.
     for word in words or ():
         if word.startswith("--"):
             raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")

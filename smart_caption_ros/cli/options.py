@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def Option(*names: str, **settings: Any) -> Callable[[Any], Any]:  # noqa: N802 # reads like typer's
     """Describe a command-line option: its names and the keyword arguments of :func:`typer.Option`.
 
-    Returns what makes typer's default value of a parameter from its own, which is `...` for a required one.
+    Returns a function that converts the default value of a parameter, `...` if it is required, to typer's.
     """
     return lambda default: typer.Option(default, *names, **settings)
 
@@ -144,13 +144,13 @@ def start_workers(options: WorkerOptions) -> "Workers":
 
 
 def make_app(**settings: Any) -> typer.Typer:
-    """Create a typer application with those of the settings that the installed typer knows."""
+    """Create a typer application; settings that the installed typer does not know are left out."""
     known = inspect.signature(typer.Typer).parameters
     return typer.Typer(**{name: value for name, value in settings.items() if name in known})
 
 
 def add_command(app: typer.Typer, command: Callable[..., None], **context_settings: Any) -> None:
-    """Add a function to an application as a command of its name, which reports its errors in a sentence."""
+    """Add a function to an application as the command of its name, which reports an error in one sentence."""
     app.command(context_settings=context_settings)(_as_typer_function(command))
 
 

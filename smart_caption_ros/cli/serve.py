@@ -46,7 +46,7 @@ def serve(*, options: ServeOptions) -> None:
     from smart_caption_ros.signals import EndSignals
 
     log_to_terminal()
-    if options.log is not None and options.log.exists():  # it may be made later
+    if options.log is not None and options.log.exists():  # it may also be created later
         LogReader(options.log).close()
     try:
         access = _access(options)
@@ -58,7 +58,7 @@ def serve(*, options: ServeOptions) -> None:
         raise typer.Exit(WRONG_USAGE) from None
     try:
         opened = open_feed(options, "caption_page", loop=options.loop, are_images_wanted=lambda: hub.browsers > 0)
-        # The signals end the loop and not the process, so that the browsers' streams are ended, too.
+        # The signals end the loop and not the process, so that the browsers' streams are ended as well.
         with EndSignals() as ending, server, opened as feed:
             print(_address_sentence(server, access.token), flush=True)
             pass_on(feed, hub, lambda: ending.arrived)
@@ -67,7 +67,7 @@ def serve(*, options: ServeOptions) -> None:
 
 
 def _access(options: ServeOptions) -> "Access":
-    """Decide who may see the page; raises ServingError for a token that is no good, OSError for its file."""
+    """Decide who may see the page; raises ServingError for a malformed token, OSError for its file."""
     from smart_caption_ros.serving import Access, is_loopback, make_token
 
     if options.token is not None and options.token_file is not None:

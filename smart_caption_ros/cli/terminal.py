@@ -89,7 +89,7 @@ def report_error(sentence: str) -> None:
 
 
 def check_output_file(path: Path | None, option: str | None = None, inputs: Iterable[Path] = ()) -> None:
-    """Check before any work that a file can be written where an option says; as :func:`check_output`."""
+    """Check before any work that the file that an option names can be written; raises as :func:`check_output`."""
     if path is None:
         return
     if not path.parent.is_dir():
@@ -98,7 +98,7 @@ def check_output_file(path: Path | None, option: str | None = None, inputs: Iter
 
 
 def input_files(sources: Iterable[str | Path]) -> Iterator[Path]:
-    """Yield the files that a command reads its frames from, and those of folders, to compare its outputs with."""
+    """Yield the files and folders that a command reads frames from, and the images in these folders."""
     from smart_caption_ros.sources.image_folder import is_image_file
 
     for source in map(Path, sources):
@@ -108,17 +108,17 @@ def input_files(sources: Iterable[str | Path]) -> Iterator[Path]:
 
 
 def printable(text: str) -> str:
-    """Escape control characters, line ends and undecodable bytes of file names; replace what the terminal lacks."""
+    """Escape control characters, line ends and undecodable bytes of file names; replace what stdout cannot encode."""
     encoding = sys.stdout.encoding or "utf-8"
     return escaped(text).encode(encoding, "replace").decode(encoding)
 
 
 @contextmanager
 def only_json_on_stdout() -> Iterator[None]:
-    """Send to stderr whatever is written to stdout meanwhile, but for :func:`print_json`.
+    """Redirect stdout to stderr in the block, except for :func:`print_json`.
 
-    Libraries in C and C++, such as Fast DDS, write to the file descriptor, also at the end of the process: that stays
-    with stderr.
+    The file descriptor is redirected until the process ends, because libraries in C and C++, such as Fast DDS, write to
+    it at the end of the process as well.
     """
     global _json_file
     _json_file = sys.stdout
@@ -140,7 +140,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as an indented JSON file, whole or not at all."""
+    """Write a value as an indented JSON file, atomically."""
     write_text_atomically(path, json_text(value, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -153,7 +153,7 @@ def console() -> "Console":
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Print a line on stdout that is not wrapped; nothing in it is markup."""
+    """Print a line on stdout without wrapping it or interpreting markup."""
     from rich.text import Text
 
     console().print(Text(printable(text), style=style), soft_wrap=True)
@@ -162,7 +162,7 @@ def print_line(text: str, style: str = "") -> None:
 def print_table(
     titles: Sequence[str], rows: "Iterable[Sequence[str | Text]]", *, figures: Collection[str] = ()
 ) -> None:
-    """Print a table on stdout, without a header where no column has a title; nothing in its texts is markup.
+    """Print a table on stdout, without a header if no column has a title; markup is not interpreted.
 
     Args:
         figures: titles of the columns that are aligned to the right.
@@ -180,7 +180,7 @@ def print_table(
 
 @contextmanager
 def status(text: str) -> Iterator[Callable[[str], None]]:
-    """Show a spinner with a text on stderr, where that is a terminal; yields a function that changes the text."""
+    """Show a spinner with a text on stderr, if that is a terminal; yields a function that changes the text."""
     from rich.console import Console
 
     with Console(stderr=True).status(text) as shown:
@@ -188,7 +188,7 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def progress_bar(total: int | None = None, unit: str = "frame", delay_s: float = 1.0) -> "tqdm[Any]":
-    """Make a bar of tqdm on stderr, where that is a terminal, that appears after a delay and disappears at its end."""
+    """Create a progress bar on stderr, if that is a terminal; it appears after a delay and disappears at its end."""
     from tqdm import tqdm
 
     # tqdm has `delay` since 4.58; Ubuntu 22.04 has 4.57.

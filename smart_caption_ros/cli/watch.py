@@ -15,7 +15,7 @@ from smart_caption_ros.cli.terminal import log_to_terminal, print_json, printabl
 class WatchOptions(FeedOptions):
     camera: Annotated[list[str] | None, Option(help="Camera to show; may be repeated. All cameras if omitted.")] = None
     as_json: Annotated[bool, Option("--json", help="Print one JSON object per caption.")] = False
-    count: Annotated[int | None, Option(min=1, help="End after so many captions; prints lines.")] = None
+    count: Annotated[int | None, Option(min=1, help="End after this number of captions; prints lines.")] = None
     loop: Annotated[bool, Option("--loop", help="With --source: start again at the end.")] = False
 
 

@@ -1,1 +1,1 @@
-"""Pictures whose objects are known, and how much of them captions name: the coverage benchmark."""
+"""The coverage benchmark: how many of the known objects of images captions name."""

@@ -24,8 +24,8 @@ def default_caption_cache_path() -> Path:
 class CaptionCache:
     """A SQLite file with captions by model and image.
 
-    :meth:`put` returns after the caption is written: a process that is killed loses nothing it has put. Several
-    processes may use one file at a time.
+    :meth:`put` returns after the caption is written, so that a killed process loses no caption. Several processes may
+    use one file at a time.
 
     Args:
         path: created if missing, with its folder; :data:`IN_MEMORY` keeps the captions while the process runs.

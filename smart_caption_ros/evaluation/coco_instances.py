@@ -29,7 +29,7 @@ class _Image:
 class CocoInstances(GroundTruth):
     """COCO instances files. Each file is a sequence named by its stem; its frames are named and sorted by image id.
 
-    The folder may hold more images than the files list. Objects marked as a crowd count as objects. Ids may be numbers,
+    The folder may hold images that no file lists. Objects marked as a crowd count as objects. Ids may be numbers,
     numbers as text, or names.
 
     Args:

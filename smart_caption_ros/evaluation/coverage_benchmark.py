@@ -34,7 +34,7 @@ GALLERY_FRAMES = 6
 class GivenCaptions:
     """Captions in a file: an object ``{"<sequence>/<frame>": "text"}``, or COCO's list of results.
 
-    Padding of numbers does not matter. A name without a sequence stands for that frame of every sequence.
+    Leading zeros of numbers do not matter. A name without a sequence stands for that frame of every sequence.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,8 +69,8 @@ class GivenCaptions:
 class BundleCaptions:
     """Captions of a bundle, cached on disk.
 
-    The key of a cached caption is the manifest's sha256, which covers every file of the bundle, the engine and the
-    package's version, the guide, and the image's path, size and modification time.
+    The key of a cached caption consists of the manifest's sha256, which covers every file of the bundle, the engine,
+    the guide, the package's version, and the image's path, size and modification time.
     """
 
     def __init__(self, captioner: Captioner, cache: CaptionCache, *, fresh: bool = False) -> None:
@@ -83,7 +83,7 @@ class BundleCaptions:
         self._fresh = fresh
         self._digest = sha256_of(captioner.bundle.path / MANIFEST)
         self.key = model_key(captioner)
-        """Which model the captions in the cache are of."""
+        """Key of this model's captions in the cache, :func:`model_key`."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -106,26 +106,26 @@ class BundleCaptions:
         return text
 
     def lacks(self, image_path: Path) -> bool:
-        """Return whether the caption of an image still has to be made."""
+        """Return whether the image still has to be captioned."""
         return self._fresh or self._cache.get(self.key, _image_key(image_path)) is None
 
     def keep(self, captions: Mapping[Path, str]) -> None:
-        """Keep captions that other processes made of images, by the path of the image."""
+        """Keep captions that other processes made, by the path of their image."""
         for image_path, text in captions.items():
             self._cache.put(self.key, _image_key(image_path), text)
 
     def take_all_from_cache(self) -> None:
-        """Take captions in the cache from now on, after those of a fresh run were kept there."""
+        """Use the cache from now on, although the run is fresh: its own captions are there."""
         self._fresh = False
 
 
 Captions = GivenCaptions | BundleCaptions
-"""The captions of one column of the table, with its heading `label`, and `unused`, the names of frames that have a
-caption which was never requested."""
+"""The captions of one column of the table. `label` is its heading; `unused` are the names of frames whose captions were
+never requested."""
 
 
 def model_key(captioner: Captioner) -> str:
-    """Return what identifies the captions of a model in the cache."""
+    """Return the key of a model's captions in the cache."""
     digest = sha256_of(captioner.bundle.path / MANIFEST)
     return f"{digest} {captioner.engine} guide {_guide_of(captioner)} smart_caption_ros {__version__}"
 
@@ -201,7 +201,7 @@ class CoverageComparison:
 
 
 def distinguished(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Add folder or file to the labels that are equal."""
+    """Add the folder or file to labels that several outcomes share."""
     labels = [outcome.label for outcome in outcomes]
     return [
         replace(outcome, label=f"{outcome.label} ({outcome.source})") if labels.count(outcome.label) > 1 else outcome

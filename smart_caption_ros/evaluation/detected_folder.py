@@ -1,4 +1,4 @@
-"""A folder of photographs with a detector's objects as the reference, in place of ground truth."""
+"""A folder of photographs, with the objects that a detector finds in place of ground truth."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ Detect = Callable[[NDArray[np.uint8]], Sequence[DetectedObject]]
 class DetectedFolder(GroundTruth):
     """The photographs of a folder as one sequence; a frame's name is its file's name.
 
-    The detector runs once on each photograph, also with several passes. Sub-folders are not searched.
+    The detector runs once on each photograph, even in several passes. Sub-folders are not searched.
 
     Args:
         detect: detects the objects in an image, uint8 HxWx3 BGR.

@@ -30,7 +30,7 @@ _TEMPLATE = Path(__file__).resolve().parent / "templates" / "coverage_page.html"
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a caption; on its colour if it has one."""
+    """A piece of a caption, with its background colour if it has one, and a note that is shown on hovering."""
 
     text: str
     colour: str = ""
@@ -39,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Picture:
-    """A frame of the gallery; made by :func:`picture`."""
+    """A frame of the gallery, created by :func:`picture`."""
 
     name: str
     data_uri: str

@@ -1,4 +1,4 @@
-"""Aggregate the scores of frames to a coverage report: SMArT's Table IV, by class and by sequence."""
+"""Aggregate the scores of frames into a coverage report: SMArT's Table IV, by class and by sequence."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -138,7 +138,7 @@ class CoverageReport:
 
 
 class CoverageTally:
-    """Scores frames and keeps sums only: memory grows with the classes and nouns, not with the frames."""
+    """Scores frames and keeps only sums, so that memory grows with the classes and nouns, not with the frames."""
 
     def __init__(self, coverage: NounCoverage) -> None:
         self._coverage = coverage

@@ -16,12 +16,10 @@ from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruth, Gr
 from smart_caption_ros.sources.json_files import read_json
 from smart_caption_ros.sources.source import SourceError
 
-SCORE_THRESHOLD = 0.5
-
 
 @dataclass(frozen=True)
 class _Detection:
-    """A detection reduced while the file is parsed, since 30 probabilities per box would fill the memory."""
+    """A detection, reduced while the file is parsed, because 30 probabilities per box would fill the memory."""
 
     box: Box | None
     """Inclusive corners; None if the record has no valid box."""
@@ -33,15 +31,15 @@ class _Detection:
 class DetectedFrames(GroundTruth):
     """The frames of a data set with the objects that a detector found in them.
 
-    An object has its most probable class; it is left out if that is background or less probable than
-    ``minimum_score``, 0 to 1. The n-th list of a file belongs to the n-th frame of the sequence. Memory holds the
+    The class of an object is its most probable class; the object is left out if that is background or less probable
+    than ``minimum_score``, 0 to 1. The n-th list of a file belongs to the n-th frame of the sequence. Memory holds the
     detections of one sequence.
 
     Args:
-        path: a file, named by its sequence unless there is only one, or a folder of such files.
+        path: a file named <sequence>.json, with any name if there is a single sequence, or a folder of such files.
     """
 
-    def __init__(self, frames: GroundTruth, path: Path, minimum_score: float = SCORE_THRESHOLD) -> None:
+    def __init__(self, frames: GroundTruth, path: Path, minimum_score: float = 0.5) -> None:
         super().__init__(frames.spec)
         self._frames = frames
         self._minimum_score = minimum_score

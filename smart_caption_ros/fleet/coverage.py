@@ -1,7 +1,7 @@
 """Caption the frames of a coverage benchmark on many workers, before they are scored.
 
-Captions take nearly all of the time. They go into the benchmark's cache, and one process scores them in the order of
-the frames, so that the figures are those of one machine whatever the number of workers.
+Captioning takes nearly all of the time. The captions go into the benchmark's cache, and one process scores them in the
+order of the frames, so that the figures do not depend on the number of workers.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ _SHARD_FRAMES = 200
 
 @dataclass(frozen=True)
 class CaptionImages:
-    """Images of one sequence; those that cannot be read are left to the process that scores."""
+    """Images of one sequence. Images that cannot be read get no caption; the process that scores reports them."""
 
     name: str
     model: ModelSettings
@@ -48,7 +48,7 @@ def caption_ahead(
     retries: int,
     progress: Callable[[int], object] = lambda images: None,
 ) -> tuple[int, list[str]]:
-    """Make the captions that are not in the cache yet.
+    """Caption the images whose captions are not in the cache yet.
 
     Args:
         progress: called with the number of images of each shard that ended.

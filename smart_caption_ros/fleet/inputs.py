@@ -1,4 +1,4 @@
-"""Find the shards of the work: bags, sequences and other sources, named by paths, folders, patterns and list files."""
+"""Find the inputs of `describe --shards`: bags and other sources, named by paths, folders, patterns and list files."""
 
 import glob
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from smart_caption_ros.sources.image_folder import is_image_file
 
 @dataclass(frozen=True)
 class Input:
-    """A shard: its name, which is that of its output without the suffix, and where it is."""
+    """A bag or another source; its output has the same name and a suffix."""
 
     name: str
     path: Path
@@ -28,11 +28,11 @@ def find_inputs(specs: Sequence[str], list_file: Path | None = None, leave_out: 
     Args:
         specs: bags and other sources, folders that are searched for bags, sequences and images, and patterns with
             `*`, `?` and `**`.
-        list_file: has one such path or pattern per line; empty lines and those that begin with `#` are left out.
+        list_file: file with one such path or pattern per line; empty lines and lines that begin with `#` are skipped.
         leave_out: a folder that is not searched, the one of the outputs.
 
     Raises:
-        SourceError: a path does not exist, nothing was found, or two inputs have the same name.
+        SourceError: a path does not exist, no input was found, or two inputs have the same name.
     """
     found: dict[str, Input] = {}
     for spec in [*specs, *_lines(list_file)]:
@@ -77,12 +77,12 @@ def _inputs(spec: str, leave_out: Path | None) -> Iterator[Input]:
 
 
 def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = False) -> Iterator[Input]:
-    """Yield the path itself if it is an input, else those in it.
+    """Yield the path itself if it is an input, else the inputs below it.
 
     Args:
-        place: the name of its folder in names.
-        leave_out: resolved; a folder that is not searched.
-        named: whether the name of the folder is part of the names of what is in it.
+        place: beginning of the names, without the name of this path.
+        leave_out: resolved path of a folder that is not searched.
+        named: whether the name of this folder is part of the names of the inputs below it.
     """
     if leave_out is not None and path.resolve() == leave_out:
         return
@@ -104,5 +104,5 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
 
 
 def _holds_separate_bags(folder: Path) -> bool:
-    """Whether a folder with storage files is not one bag: without metadata, each file is a bag of its own."""
+    """Whether each storage file of a folder is a bag of its own, as in a folder without metadata."""
     return not (folder / "metadata.yaml").is_file() and len(storage_files(folder)) > 1

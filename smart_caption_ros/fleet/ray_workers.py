@@ -1,7 +1,7 @@
 """Tasks on a Ray cluster.
 
-Plain tasks, and not Ray Data: a shard is a whole bag that becomes a file, so that there are no rows to stream, and Ray
-Data would bring pandas and pyarrow along.
+Plain tasks instead of Ray Data: a shard is a whole bag that becomes a file, so that there are no rows to stream, and
+Ray Data needs pandas and pyarrow.
 """
 
 import logging
@@ -20,15 +20,15 @@ from smart_caption_ros.text import error_line
 LOCAL, AUTO = "local", "auto"
 _CONNECT_TIMEOUT_S = 10.0
 _AHEAD = 2
-"""Shards per CPU that are handed to the cluster at a time, so that no worker waits for the next one."""
+"""Shards per CPU that are submitted to the cluster at a time, so that no worker waits for the next one."""
 
 
 class RayWorkers:
     """Tasks of one CPU each.
 
     Args:
-        address: `local` starts a cluster on this machine and ends it again; `auto`, `HOST:PORT` or `ray://HOST:PORT`
-            connects to one.
+        address: `local` starts a cluster on this machine, which :meth:`close` ends; `auto`, `HOST:PORT` or
+            `ray://HOST:PORT` connects to a running one.
 
     Raises:
         SourceError: the address is malformed, nothing answers there, or Ray is not installed.
@@ -36,9 +36,9 @@ class RayWorkers:
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         _check_address(address)
-        # Read when Ray is imported and by the processes that it starts: nothing is reported to anybody.
+        # Switches off Ray's usage reports; read when Ray is imported, and by the processes that it starts.
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        # Tasks ask for no GPU, and an engine that uses one has to see it nevertheless.
+        # Tasks request no GPU, and Ray would hide it from the engines.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
             import ray
@@ -51,7 +51,7 @@ class RayWorkers:
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         if address == LOCAL:
             self._folder = tempfile.mkdtemp(prefix="ray-")  # short, because it is part of the names of sockets
-            # Only this process and the workers know the token, so that nobody else can hand them work.
+            # Only this process and its workers know the token, so that nobody else can submit work to them.
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
             settings |= {
                 "num_cpus": jobs or os.cpu_count(),
@@ -82,7 +82,7 @@ class RayWorkers:
 
 
 def _check_address(address: str) -> None:
-    """Refuse an address where nothing answers: Ray would try for minutes."""
+    """Raise SourceError for an address where nothing answers, which Ray would try for minutes."""
     if address in (LOCAL, AUTO):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")

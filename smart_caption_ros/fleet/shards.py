@@ -1,4 +1,4 @@
-"""Shards of `smart-caption describe`: a bag becomes a bag of captions, any other source a file of JSON lines."""
+"""Shards of `smart-caption describe --shards`: a bag becomes a bag of captions, another source a JSON lines file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from smart_caption_ros.sources import SourceError, captioned_frames, open_source
 
 @lru_cache(maxsize=1)
 def loaded_captioner(model: ModelSettings) -> Captioner:
-    """Load a captioner, which a worker keeps from shard to shard; raises what :meth:`Captioner.from_bundle` raises."""
+    """Load a captioner, which a worker keeps for its next shards; raises as :meth:`Captioner.from_bundle`."""
     return model.load_captioner()
 
 
 @lru_cache(maxsize=1)
 def loaded_message_captioner(model: ModelSettings) -> MessageCaptioner:
-    """Load what captions image messages; raises what :func:`loaded_captioner` raises, and CoverageError."""
+    """Load a captioner of image messages; raises as :func:`loaded_captioner`, and CoverageError."""
     return MessageCaptioner(loaded_captioner(model), model.trust)
 
 
 @dataclass(frozen=True)
 class FramesReport:
-    """What came of a source that is no bag."""
+    """Result of captioning a source that is not a bag; fields as in BagReport."""
 
     output: Path
     images: int
@@ -77,9 +77,9 @@ class DescribeInput:
 
 
 def shards(inputs: Sequence[Input], folder: Path, model: ModelSettings, options: BagOptions) -> list[DescribeInput]:
-    """Return the work: each input becomes a file of its name in the folder.
+    """Return a shard for each input, whose output is a file of the input's name in the folder.
 
-    Raises SourceError where an option is for bags alone, and an input is no bag.
+    Raises SourceError if an option is for bags alone and an input is not a bag.
     """
     works = []
     for source in inputs:

@@ -1,4 +1,4 @@
-"""Shards of work, the processes that work on them, and further attempts at those that failed."""
+"""Shards of work, the processes that work on them, and retries of failed shards."""
 
 import logging
 import multiprocessing
@@ -18,11 +18,11 @@ from smart_caption_ros.sources import SourceError
 from smart_caption_ros.text import error_line
 
 _FINAL = (BundleError, CoverageError, DetectorError, EngineError, SourceError, FileNotFoundError, ImportError)
-"""Errors that another attempt would raise again."""
+"""Errors that a retry would raise again."""
 
 
 class Work(Protocol):
-    """A shard of the work; it and what it returns can be pickled."""
+    """A shard of the work; the shard and its result can be pickled."""
 
     @property
     def name(self) -> str:
@@ -37,11 +37,12 @@ W = TypeVar("W", bound=Work)
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one attempt at a shard.
+    """Result of one attempt at a shard.
 
     Attributes:
         value: what the work returned; None after an error.
-        is_final: whether another attempt would come to the same.
+        error: one sentence; empty after success.
+        is_final: whether a retry would have the same result.
     """
 
     value: Any = None
@@ -54,20 +55,20 @@ class Workers(Protocol):
 
     @property
     def capacity(self) -> int:
-        """How many shards are worth being started at a time."""
+        """Maximum number of shards in work at a time."""
 
     def submit(self, work: Work) -> Future[Attempt]:
-        """Start to work on a shard; at most :attr:`capacity` at a time. The future raises if the worker dies."""
+        """Start work on a shard; at most :attr:`capacity` at a time. The future raises if the worker dies."""
 
     def close(self) -> None:
-        """End the workers, whatever they work on."""
+        """End the workers, even if they are working."""
 
 
 class LocalWorkers:
-    """Processes of this machine, which keep what they have loaded from shard to shard.
+    """Processes of this machine, which keep their loaded models for the next shards.
 
-    Each is a pool of its own, because the death of a process breaks the pool and with it all that is in work there. A
-    process that has died is replaced, also one that was idle.
+    Each process has its own pool, because the death of a process breaks its pool and fails all work in it. A process
+    that has died, at work or idle, is replaced.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -100,7 +101,7 @@ def run_all(works: Sequence[W], workers: Workers, retries: int) -> Iterator[tupl
     """Yield every shard with its last attempt, in the order in which they end.
 
     Args:
-        retries: how many more attempts a shard has that failed, unless another attempt would come to the same.
+        retries: maximum number of further attempts at a shard that failed, unless the error is final.
     """
     waiting, failures = deque(works), Counter[str]()
     running: dict[Future[Attempt], W] = {}
@@ -128,7 +129,7 @@ def attempt(work: Work) -> Attempt:
 
 
 def _attempt_of(future: Future[Attempt]) -> Attempt:
-    """Return what a worker came to; a worker that died has failed in a way that another attempt may not."""
+    """Return the result of a worker; the failure of a worker that died is not final."""
     try:
         return future.result()
     except BrokenProcessPool:
@@ -141,8 +142,8 @@ def _attempt_of(future: Future[Attempt]) -> Attempt:
 def _start_worker() -> None:
     """Prepare a worker process.
 
-    It ignores Ctrl-C, which the main process handles for all; ends with the main process, however that ends; and logs
-    nothing, because reports say what failed.
+    The process ignores Ctrl-C, which the main process handles for all; ends with the main process, however that ends;
+    and logs nothing, because the reports say what failed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_main_process, daemon=True).start()
