@@ -1,6 +1,6 @@
 """Noun coverage (SMArT, Sec. IV-B, Eq. 10): which objects in the image a caption names.
 
-Needs neither ROS nor torch. spaCy and scipy are imported by :meth:`NounCoverage.load`, not by importing this package.
+Needs neither ROS nor torch. :meth:`NounCoverage.load` imports spaCy and SciPy; importing this package does not.
 """
 
 from smart_caption_ros.errors import CoverageError

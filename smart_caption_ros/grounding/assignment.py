@@ -1,9 +1,9 @@
 """Noun coverage (SMArT, Eq. 10): the optimal assignment between the nouns of a caption and the classes of objects.
 
-Beside it the one definition of named, missed and supported, :func:`named_class`, which the caption node, the command
-line and the coverage benchmark share: a noun is supported if it names a class; a class is missed if no noun names it.
-Coverage itself compares word vectors, which measure relatedness, not identity (``room`` is close to dining table); so a
-table of words decides first which class a noun names.
+:func:`named_class` defines for the caption node, the command line and the coverage benchmark what is named, missed and
+supported: a noun is supported if it names a class; a class is missed if no noun names it. Coverage itself compares word
+vectors, which measure relatedness and not identity (``room`` is close to dining table), so a table of words decides
+first which class a noun names.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from smart_caption_ros.grounding.nouns import Noun
 
 @dataclass(frozen=True)
 class CoverageOptions:
-    """How to score; the defaults give the SMArT paper's measure."""
+    """Options of scoring; the defaults give the SMArT paper's measure."""
 
     minimum_similarity: float = 0.0
     """Similarities below this count as 0."""
     synonyms: bool = False
-    """A noun that the list of synonyms has under a class has similarity 1 with it."""
+    """Whether a noun has similarity 1 with a class if the list of synonyms has it under that class."""
     class_counts: bool = False
-    """Count every object and every noun, instead of distinct classes and lemmas."""
+    """Whether to count every object and every noun, instead of distinct classes and lemmas."""
     support_similarity: float = 0.65
-    """The smallest similarity with which a noun names a class that the table of words does not decide."""
+    """Smallest similarity with which a noun names a class, where the table of words does not decide."""
 
     def __post_init__(self) -> None:
         for name in ("minimum_similarity", "support_similarity"):
@@ -67,6 +67,7 @@ class CoverageResult:
     classes: tuple[str, ...]
     """The classes that count: the given ones without repetition, or all of them with ``class_counts``."""
     class_indices: tuple[int, ...]
+    """Index of each of these classes in the given ones."""
     missed_classes: tuple[str, ...]
     """Classes that no noun names."""
     unsupported_nouns: tuple[str, ...]
@@ -103,14 +104,13 @@ def named_class(
     assigned: int | None,
     support_similarity: float,
 ) -> int | None:
-    """Decide which class a noun names.
-
-    Of several classes that the noun may name, it names the one that coverage assigned it to, else the most similar one.
+    """Decide which class a noun names: of those that it may name, the one that coverage assigned it to, else the most
+    similar one.
 
     Args:
         similarities: (K,) of the noun to each class, in [0, 1].
         assigned: index of the class that coverage assigned the noun to, if any.
-        support_similarity: the smallest similarity with which a noun names a class that the table does not decide.
+        support_similarity: as :attr:`CoverageOptions.support_similarity`.
 
     Returns:
         Index of the class; None if the noun names none of them.

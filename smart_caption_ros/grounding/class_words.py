@@ -20,8 +20,8 @@ class ClassWords:
     """A table of words and the classes that they name.
 
     Attributes:
-        classes_of: by word, in the singular, the classes that it names; empty for words that name other things. A
-            class name names its class.
+        classes_of: classes that each word, in the singular, names; none for words that name other things. A class name
+            names its class.
         classes: the classes with words in the table, normalised.
         never: words that never name an object.
     """
@@ -33,9 +33,10 @@ class ClassWords:
     @classmethod
     @cache
     def load(cls, path: Path | None = None) -> "ClassWords":
-        """Read a table. Each line has a class, `other` or `never`, then a colon and words.
+        """Read a table; without a path, the one in the package. Each line has a class, `other` or `never`, a colon and
+        words.
 
-        Raises CoverageError where the file cannot be read, or a line is malformed.
+        Raises CoverageError if the file cannot be read or a line is malformed.
         """
         path = path or Path(__file__).resolve().parent / "data" / "class_words.txt"
         lines = _read_lines(path, "words of the classes")
@@ -71,7 +72,7 @@ class ClassWords:
 
 
 def class_pieces(vocabulary: Vocabulary) -> Pieces | None:
-    """Find the words of classes that a vocabulary says in several pieces; None for a vocabulary of whole words."""
+    """Find the class words that a vocabulary spells in several pieces; None for a vocabulary of whole words."""
     if not vocabulary.continuation:
         return None
     table = ClassWords.load()

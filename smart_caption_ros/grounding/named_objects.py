@@ -48,8 +48,8 @@ class Grounding:
 def ground_caption(coverage: NounCoverage, caption: Caption) -> Grounding:
     """Match the nouns of a caption with its objects.
 
-    :func:`smart_caption_ros.grounding.assignment.named_class` decides which class a noun names. Of several objects of
-    that class the noun names the one with the highest score among those that the fewest nouns before it name.
+    :func:`smart_caption_ros.grounding.assignment.named_class` decides which class a noun names. Among the objects of
+    that class, the noun names one that the fewest preceding nouns name, and of these the one with the highest score.
     """
     started = time.perf_counter()
     result = coverage.score(caption.text, [detected.class_name for detected in caption.objects])

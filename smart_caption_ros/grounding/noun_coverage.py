@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class NounCoverage:
-    """Scores captions against classes of objects; made by :meth:`load`. It is not thread-safe."""
+    """Scores captions against classes of objects; created by :meth:`load`. Not thread-safe."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class NounCoverage:
         """Load the tagger, the word vectors and the synonyms.
 
         Args:
-            class_names: names of the classes beside COCO's that captions may name, see :meth:`NounFinder.load`.
+            class_names: classes that captions may name in addition to COCO's, see :meth:`NounFinder.load`.
 
         Raises:
             CoverageError: something is missing or malformed.
         """
         try:
-            import scipy.optimize  # noqa: F401  (slow to import: not at the first caption)
+            import scipy.optimize  # noqa: F401  (imported here, because that would delay the first caption)
         except ImportError as error:
             raise CoverageError(f"noun coverage needs SciPy ({error}): pip install scipy") from error
         coverage = cls(
@@ -88,7 +88,7 @@ class NounCoverage:
         return self.score_nouns(self.finder.nouns(caption), classes)
 
     def score_nouns(self, nouns: Sequence[Noun], classes: Sequence[str]) -> CoverageResult:
-        """Score nouns that were found before, as :meth:`score`."""
+        """Score nouns that :attr:`finder` has found; see :meth:`score`."""
         names = [normalise(name) for name in classes]
         if not all(names):
             raise ValueError(f"class {names.index('') + 1} of {len(names)} has an empty name")
@@ -148,7 +148,7 @@ class NounCoverage:
         return similar
 
     def _word(self, noun: Noun) -> str:
-        """Choose the word to look up for a noun: its lemma, or its form in the caption if only that has a vector."""
+        """Choose the word to look up for a noun: its lemma, or its form in the caption if only that one is known."""
         form = normalise(noun.text)
         return form if self._direction(noun.lemma) is None and self._direction(form) is not None else noun.lemma
 

@@ -24,19 +24,19 @@ _PIPELINE = Path(__file__).resolve().parent / "data" / "caption_nouns"
 _NOUN_TAGS = ("NOUN", "PROPN")
 _HYPHENS = ("-", "\u2010", "\u2011", "\u2013")
 _DETERMINERS = ("of", "my", "your", "his", "her", "its", "our", "their")
-"""Words beside those tagged DET after which a class that is also a colour is the object ("a slice of orange")."""
+"""Words, in addition to those tagged DET, after which the name of a colour names an object ("a slice of orange")."""
 _COPULAS = ("be", "is", "are", "was", "were", "been", "being", "look", "looks", "turn", "turns", "turned")
 
 _pipelines: WeakValueDictionary[str, Language] = WeakValueDictionary()
-"""Those in use, by name or folder. The guide of the words and noun coverage share one: each takes 0.13 s and 10 MB."""
+"""Pipelines in use by name or folder. ObjectsGuide and NounCoverage share one, because each takes 0.13 s and 10 MB."""
 
 
 @contextmanager
 def _light_imports() -> Iterator[None]:
-    """Let spaCy be imported without torch and without its command line, unless they are loaded already.
+    """Import spaCy in the block without torch and without its command line, unless these are loaded already.
 
-    spaCy imports torch wherever it is installed, which takes seconds and 190 MB; the pipeline of this package does not
-    use it, another one may. The command line takes 0.2 s and 18 MB.
+    spaCy imports torch if it is installed, which takes seconds and 190 MB. The pipeline of this package does not use
+    torch; another pipeline may. spaCy's command line takes 0.2 s and 18 MB.
     """
     cli, info = ModuleType("spacy.cli"), ModuleType("spacy.cli.info")
     info.info = _spacy_info  # type: ignore[attr-defined] # spaCy takes this one function from its command line
@@ -72,15 +72,16 @@ class Noun:
 
 
 class NounFinder:
-    """Finds nouns; made by :meth:`load`. It is not thread-safe, nor are two of one pipeline."""
+    """Finds nouns; created by :meth:`load`. Not thread-safe, nor are two finders that share a pipeline."""
 
     def __init__(self, nlp: Language, class_names: Iterable[str] = COCO_CLASSES) -> None:
         self._nlp = nlp
         names = {normalise(name) for name in class_names} - {""}
-        ways = {name: name for name in names} | {way: name for way, name in SPELLINGS.items() if name in names}
-        self._names = {way.replace(" ", ""): name for way, name in ways.items()}
+        spellings = {name: name for name in names} | {way: name for way, name in SPELLINGS.items() if name in names}
+        self._names = {spelling.replace(" ", ""): name for spelling, name in spellings.items()}
         """Names of classes by their spellings without spaces."""
-        self._longest = max((len(way.split()) for way in ways), default=0) + 1  # also "snow board" for snowboard
+        self._longest = max((len(spelling.split()) for spelling in spellings), default=0) + 1
+        """Maximum number of words of a class; one more, for "snow board"."""
 
     @classmethod
     def load(
@@ -106,7 +107,7 @@ class NounFinder:
         if (loaded := _pipelines.get(str(chosen))) is not None:
             return cls(loaded, class_names)
         try:
-            # components that take time and do not tag nouns
+            # Without components that take time and do not tag nouns.
             nlp = spacy.load(chosen, exclude=["ner", "parser", "senter"])
         except (OSError, ValueError) as error:
             first_line = str(error).strip().splitlines()[0]
@@ -129,7 +130,7 @@ class NounFinder:
 
     def nouns(self, caption: str) -> tuple[Noun, ...]:
         """Find common and proper nouns, in the order of the caption, repeated ones included."""
-        # Taggers take words in capitals for names.
+        # Taggers take words in capital letters for names.
         lowered = caption.lower()
         doc = self._nlp(lowered if caption.isupper() and len(lowered) == len(caption) else caption)
         tokens = list(doc)
@@ -147,7 +148,7 @@ class NounFinder:
         return tuple(nouns)
 
     def singulars(self, words: Sequence[str]) -> list[str]:
-        """Return the singular of each word, lower case, as :attr:`Noun.lemma` of a noun."""
+        """Return the singular of each word, lower case, as in :attr:`Noun.lemma`."""
         from spacy.tokens import Doc
 
         doc = Doc(self._nlp.vocab, words=list(words))
@@ -159,10 +160,10 @@ class NounFinder:
         return [normalise(token.lemma_ or token.text) for token in doc]
 
     def _class_at(self, keys: list[str], i: int) -> tuple[int, str]:
-        """Find the class that tokens from the i-th on spell: several of them, or one for a class of several words.
+        """Find a class that several tokens from the i-th on spell, or one token for a class of several words.
 
         Returns:
-            The number of tokens, hyphens included, and the name; 0 where there is none.
+            The number of tokens, hyphens included, and the name; 0 and "" if there is none.
         """
         longest, spelt, words = (0, ""), "", 0
         for end in range(i, len(keys)):
@@ -205,7 +206,9 @@ def _is_head(tokens: list[Token], i: int) -> bool:
 
 
 def _modifies(token: Token, after_noun: bool = False) -> bool:
-    """Return whether a word may stand between a determiner and its noun; a verb does before it ("a cut orange")."""
+    """Return whether a word may stand between a determiner and its noun ("a cut orange"), or with ``after_noun`` behind
+    the noun, where a verb may not.
+    """
     if token.pos_ == "ADJ" or token.text in _HYPHENS or token.lower_.endswith("ed"):
         return True
     return not after_noun and (

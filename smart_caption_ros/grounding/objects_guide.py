@@ -1,6 +1,6 @@
-"""The words that detected objects raise and lower in a caption: :class:`ObjectsGuide` and :func:`guide_words`.
+"""Raise and lower words of a caption by the detected objects: :class:`ObjectsGuide` and :func:`guide_words`.
 
-docs/objects.md describes the rules and what they do to captions.
+docs/objects.md describes the rules and their effect on captions.
 """
 
 import math
@@ -21,7 +21,7 @@ from smart_caption_ros.grounding.class_words import ClassWords, class_pieces
 from smart_caption_ros.grounding.nouns import NounFinder
 
 AUTO, OFF, BIAS = GUIDE_CHOICES = ("auto", "off", "bias")
-"""What :func:`guide_words` takes."""
+"""Choices of :func:`guide_words`."""
 STRENGTH = 2.0
 """Bias of a word whose class was found with score 1, natural logarithm."""
 NEUTRAL_SCORE = 0.2
@@ -40,22 +40,23 @@ class _NamingWords:
     numbers: NDArray[np.float32]
     """(n,) number of classes that each word names."""
     ids_of: Mapping[str, tuple[int, ...]]
+    """Ids of the words by their singular, for classes that are not in the table."""
     pieces: Pieces | None
 
 
 class ObjectsGuide:
     """Computes word biases from the scores of a detector's classes, by the words of :class:`ClassWords`.
 
-    A class with score s above :data:`NEUTRAL_SCORE` n raises its words by strength * sqrt((s - n) / (1 - n)). A word
-    that names several classes (animal, vehicle) takes the highest score of them, and is raised by the n-th part where
-    it names n. Where the scores of all classes of a detector are known, a word whose classes all have scores below n is
-    lowered by strength * (1 - s / n), with the highest score s of them.
+    A class with a score s above :data:`NEUTRAL_SCORE` n raises its words by strength * sqrt((s - n) / (1 - n)). For a
+    word that names several classes (animal, vehicle), s is the highest of their scores, and the raise is divided by the
+    number of classes. If the scores of all classes of the detector are known, a word whose classes all have scores
+    below n is lowered by strength * (1 - s / n).
     """
 
     def __init__(self, strength: float = STRENGTH, finder: NounFinder | None = None) -> None:
         """
         Args:
-            finder: knows the singulars of words; None loads the one that ships.
+            finder: finds the singulars of words; None loads the pipeline in the package.
 
         Raises:
             ValueError: the strength is out of range.
@@ -77,7 +78,7 @@ class ObjectsGuide:
         """Compute the biases of the words for a frame, B = 1.
 
         Args:
-            class_scores: of the frame. Where they are not complete, no word is lowered.
+            class_scores: scores of the frame. If they are not complete, no word is lowered.
         """
         naming = self._naming_words(vocabulary)
         biases = replace(WordBiases.none(1, len(vocabulary)), pieces=naming.pieces)
@@ -102,15 +103,15 @@ class ObjectsGuide:
         return biases
 
     def _raised(self, scores: NDArray[np.float32] | np.float32) -> Any:
-        """Return what scores raise a word by, before it is divided by the number of its classes."""
+        """Return how much scores raise a word, before the division by the number of its classes."""
         return self._strength * np.sqrt(np.clip((scores - NEUTRAL_SCORE) / (1 - NEUTRAL_SCORE), 0, 1))
 
     def _lowered(self, scores: NDArray[np.float32] | np.float32) -> Any:
-        """Return what scores lower a word by."""
+        """Return how much scores lower a word."""
         return self._strength * np.clip(1 - scores / NEUTRAL_SCORE, 0, 1)
 
     def _naming_words(self, vocabulary: Vocabulary) -> _NamingWords:
-        """Find the words that name classes. A word in several pieces has the id of its first piece."""
+        """Find the words of a vocabulary that name classes. A word in several pieces has the id of its first piece."""
         if self._naming is not None and self._naming.vocabulary is vocabulary:
             return self._naming
         ids_of: dict[str, tuple[int, ...]] = {}

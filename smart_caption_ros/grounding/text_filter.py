@@ -1,17 +1,17 @@
-"""Texts whose meaning is new: for a speech synthesiser and a log, which should not repeat the same."""
+"""Filter texts for a speech synthesiser or a log, which should not repeat the same meaning."""
 
 from collections.abc import Iterable
 
 
 class TextFilter:
-    """Compares each text with the last one that was new. It is not thread-safe.
+    """Decides which texts have a new meaning. Not thread-safe.
 
-    The meaning of a text is the set of its nouns in their dictionary forms, or its words where it has none or noun
-    coverage is off.
+    The meaning of a text is the set of its nouns in their dictionary forms, or the set of its words if it has no nouns
+    or noun coverage is off.
 
     Args:
-        quiet_s: minimum time before the same meaning is new again, seconds, so that a caption that flickers between
-            two meanings is not repeated.
+        quiet_s: minimum time before the same meaning is new again, seconds, so that captions that alternate between
+            two meanings are not repeated.
     """
 
     def __init__(self, quiet_s: float = 0.0) -> None:
@@ -23,7 +23,7 @@ class TextFilter:
         """Return whether a text has another meaning than the last one that was new.
 
         Args:
-            time_s: when it was said, by any clock; matters with a quiet time.
+            time_s: time of the text, by any clock; used only with a quiet time.
         """
         meaning = frozenset(lemmas) or frozenset(text.split())
         recent = {other: new_s for other, new_s in self._new_at_s.items() if 0 <= time_s - new_s < self._quiet_s}
@@ -33,6 +33,6 @@ class TextFilter:
         return True
 
     def forget(self) -> None:
-        """Take the next text for new."""
+        """Treat the next text as new, whatever its meaning."""
         self._new_at_s.pop(self._last, None)
         self._last = frozenset()

@@ -44,8 +44,8 @@ class WordVectors:
     def load(cls, path: str | os.PathLike[str] | None = None) -> "WordVectors":
         """Read a table (``.npz``) or a GloVe text file; without a path, the table in the package.
 
-        A text file is converted once, into the user's cache, and memory-mapped afterwards; a file that has changed is
-        converted again. Raises CoverageError for a file that is missing or malformed.
+        A text file is converted into the user's cache once, and again after it has changed, and then memory-mapped.
+        Raises CoverageError for a file that is missing or malformed.
         """
         chosen = default_table_path() if path is None else Path(path)
         if not chosen.is_file():
@@ -71,7 +71,7 @@ class WordVectors:
 def read_glove(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield words and vectors of a GloVe text file; a first line of two counts (word2vec) is skipped.
 
-    Raises CoverageError where a line does not hold a word and as many numbers as the first.
+    Raises CoverageError if a line does not hold a word and as many numbers as the first line.
     """
     try:
         with path.open("rb") as stream:
@@ -149,7 +149,7 @@ def _write_conversion(path: Path, folder: Path, source: dict[str, Any]) -> None:
                 rows.write(vector.tobytes())
     if not words:
         raise CoverageError(f"{path} holds no word vectors")
-    # the header needs the number of rows
+    # The header of the .npy file contains the number of rows.
     mapped = np.memmap(folder / "rows", np.float32, "r", shape=(len(words), dimension))
     np.save(folder / _VECTORS, mapped)
     del mapped

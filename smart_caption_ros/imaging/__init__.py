@@ -1,7 +1,7 @@
-"""Images as arrays: files, encoded bytes and sensor_msgs messages <-> uint8 HxWx3 BGR, without ROS.
+"""Conversion of image files, encoded bytes and sensor_msgs messages to uint8 HxWx3 BGR, and back, without ROS.
 
-:func:`read_image` reads every image file, on the robot and in training; :func:`decode_image_bytes` decodes every
-encoded image in memory; :func:`check_image` is the one test that an array is such an image.
+All image files are read by :func:`read_image`, on the robot and in training, all encoded images in memory are decoded
+by :func:`decode_image_bytes`, and arrays are checked by :func:`check_image`.
 """
 
 from smart_caption_ros.imaging.encoded_images import ImageError, decode_image_bytes, read_image, read_image_size

@@ -1,4 +1,4 @@
-"""How much detail an image shows: whether there is anything in it that could be described."""
+"""Measure how much detail an image shows, to tell whether there is anything in it to describe."""
 
 import cv2
 import numpy as np
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from smart_caption_ros.imaging.pixels import resize_image
 
 MIN_DETAIL = 5.0
-"""Images with less show next to nothing: 99 of 100 generated ones (a covered lens, a blank wall, noise, heavy blur)
-have less, and 0.1 % of 2,370 photographs."""
+"""Images with less detail show next to nothing: 99 of 100 generated images of a covered lens, a blank wall, noise or
+heavy blur have less, and 0.1 % of 2,370 photographs."""
 _SIZE = 144, 144
 _FINEST, _COARSEST = 1.0, 4.0  # standard deviations of the Gaussians, pixels
 
@@ -16,8 +16,8 @@ _FINEST, _COARSEST = 1.0, 4.0  # standard deviations of the Gaussians, pixels
 def detail_of(image_bgr: NDArray[np.uint8]) -> float:
     """Return the contrast of structures of about 1 to 10 % of the image's width, in grey levels from 0 to 255.
 
-    It is the standard deviation of the difference of two Gaussians: pixel noise is finer than their band, a lamp's
-    gradient on a wall and what is left of a blurred image are coarser.
+    It is the standard deviation of the difference of two Gaussians. Pixel noise is finer than their band; a lamp's
+    gradient on a wall and a blurred image are coarser.
 
     Args:
         image_bgr: uint8 (H, W, 3).

@@ -35,12 +35,12 @@ _PFM_HEADER = re.compile(rb"P[fF]\s+(\d{1,9})\s+(\d{1,9})\s")
 _NETPBM_HEADER = re.compile(rb"P([2356])" + 3 * rb"(?:\s|#[^\n]*\n)+(\d{1,9})\b")  # width, height, largest value
 _NOT_AN_IMAGE = "it is damaged or not an image in a format that OpenCV and Pillow read"
 
-# Pillow warns of images that are larger than half of what it refuses; the limit here is the caller's.
+# Pillow warns of images that are larger than half of its limit; here the limit is max_pixels.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 
 class ImageError(ValueError):
-    """Data that cannot be decoded to an image. The message is one clause for a person, without the file's name."""
+    """Data that cannot be decoded to an image. The message is one clause, without the file's name."""
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
@@ -59,11 +59,10 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
     is mapped to those, and the orientation stored by a camera (EXIF) is applied.
 
     Args:
-        max_pixels: images that are larger by their header are not decoded; Pillow itself
-            refuses those of more than 178 million.
+        max_pixels: images whose header claims more pixels are not decoded; Pillow refuses more than 178 million.
 
     Raises:
-        ImageError: one clause that says what is wrong with the bytes.
+        ImageError: the bytes cannot be decoded; one clause.
     """
     raw = bytes(data)
     if not raw:
@@ -75,7 +74,7 @@ def decode_image_bytes(data: bytes | NDArray[np.uint8], *, max_pixels: int = MAX
         _note_missing_end_marker()
         raw = raw.rstrip(b"\xff") + _END_MARKER
     _check_pixels(raw, max_pixels)
-    # OpenCV does not apply the turn that an AVIF stores, and some releases not that of a PNG or WebP either.
+    # OpenCV does not apply the orientation of an AVIF, and some releases not that of a PNG or WebP either.
     if raw[4:8] == b"ftyp" or (raw.startswith((b"\x89PNG", b"RIFF")) and _is_turned(raw)):
         return _decoded_by_pillow(raw)
     header = _NETPBM_HEADER.match(raw)
@@ -105,7 +104,7 @@ def _imdecode(raw: bytes, flags: int) -> NDArray[Any] | None:
 
 def _scaled_by_largest_value(image: NDArray[Any], largest: int, *, is_text: bool) -> NDArray[Any]:
     """Scale the pixels of a PGM or PPM picture by the largest value in its header."""
-    # OpenCV scales pictures of up to 8 bits that are written as text. In 16 bits, cameras use as many as they have.
+    # OpenCV scales text pictures of up to 8 bits. 65535 does not say how many of the 16 bits a camera uses.
     if largest in (0, 255, 65535) or (largest < 255 and is_text):
         return image
     return np.rint(np.minimum(image, largest) * (255 / largest)).astype(np.uint8)
@@ -208,17 +207,17 @@ def _tiff_tags(raw: bytes) -> TiffImagePlugin.ImageFileDirectory_v2:
 def _lacks_end_marker(raw: bytes) -> bool:
     """Whether the bytes are a JPEG whose last scan has no end marker.
 
-    Marker bytes cannot occur inside the entropy-coded data of a scan, so the last start of a scan (FFDA)
-    must be followed by an end of image (FFD9). Some cameras append bytes after it.
+    Marker bytes cannot occur inside the entropy-coded data of a scan, so an end of image (FFD9) must follow the last
+    start of a scan (FFDA). Some cameras append bytes after it.
     """
     return raw.startswith(b"\xff\xd8") and raw.rfind(_END_MARKER) < max(raw.rfind(b"\xff\xda"), 2)
 
 
 def _is_truncated_jpeg(raw: bytes) -> bool:
-    """Whether a JPEG without end marker lacks part of its pixels, and not the marker alone, as of MJPEG cameras.
+    """Whether a JPEG without end marker lacks pixels as well; MJPEG cameras leave out the marker alone.
 
-    Bytes after the last pixel change nothing; where pixels are missing, they are taken for these. Of a progressive
-    JPEG, whole scans may be missing, which cannot be seen.
+    Bytes that are appended change the picture only if pixels are missing, because they are decoded in their place. A
+    progressive JPEG counts as truncated, because missing scans cannot be detected.
     """
     if b"\xff\xc2" in raw[: raw.rfind(b"\xff\xda")]:
         return True
@@ -264,7 +263,7 @@ _log_lock = threading.Lock()
 
 @contextmanager
 def quiet_opencv() -> Iterator[None]:
-    """Suppress OpenCV's log lines; the caller reports a failure in one sentence."""
+    """Suppress OpenCV's log lines in the block; the caller reports failures."""
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # AV_LOG_QUIET; read when FFmpeg is first used
     # Functions of cv2 in OpenCV 4.5 and 4.6 (Ubuntu), and of a submodule in later versions.
     functions: Any = getattr(cv2.utils, "logging", cv2)

@@ -1,4 +1,4 @@
-"""How much an image differs from an earlier one, cheaply: to caption a scene again only when it has changed."""
+"""Measure cheaply how much an image differs from an earlier one, to caption a scene only when it has changed."""
 
 import cv2
 import numpy as np
@@ -10,11 +10,11 @@ _WIDTH, _HEIGHT, _TILE = 64, 48, 8
 
 
 def thumbnail(image_bgr: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Reduce an image, uint8 (H, W, 3), to what :func:`change_between` compares: grey levels, float32 (48, 64).
+    """Reduce an image, uint8 (H, W, 3), to grey levels, float32 (48, 64), for :func:`change_between`.
 
     Averaging removes the noise of the camera.
     """
-    # The mean over all pixels of a 1080p image takes 30 ms, and 16 pixels for one of the thumbnail remove the noise.
+    # Averaging all pixels of a 1080p image takes 30 ms; 16 pixels for each of the thumbnail are enough to remove noise.
     step = max(1, min(image_bgr.shape[0] // (4 * _HEIGHT), image_bgr.shape[1] // (4 * _WIDTH)))
     sampled_bgr = np.ascontiguousarray(image_bgr[::step, ::step])
     small_bgr = resize_image(sampled_bgr, (_WIDTH, _HEIGHT), cv2.INTER_AREA)

@@ -1,9 +1,9 @@
 """sensor_msgs/Image and CompressedImage <-> pixels, without ROS.
 
 The functions take any object with the fields of the message (rclpy's, rosbags' or a namespace) and treat every
-field as untrusted: inconsistent fields raise ImageMessageError. `_ENCODINGS` lists what is converted, to grey or by
-reordered channels without alpha. 16-bit values are scaled first, see
-:func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`. 16UC1, depth in millimetres (REP 118), is refused.
+field as untrusted: inconsistent fields raise ImageMessageError. `_ENCODINGS` lists the encodings that are converted;
+alpha is dropped. 16-bit values are scaled first, see :func:`smart_caption_ros.imaging.pixels.scaled_to_8_bits`. 16UC1,
+depth in millimetres (REP 118), is refused.
 """
 
 import array
@@ -88,9 +88,9 @@ def decode_image(message: Any) -> NDArray[np.uint8]:
         uint8 HxWx3, C-contiguous. It shares memory with the message only if that memory is read-only.
 
     Raises:
-        ImageMessageError: for a zero size, an unknown encoding, depth, a step shorter than a row, data that are
-            shorter than the rows or longer by more than the padding of a driver, a size that the encoding does
-            not allow, more than :data:`MAX_PIXELS` pixels, and 32FC1 values that are not grey levels.
+        ImageMessageError: for a zero size, an unknown encoding, depth, a step shorter than a row, data that are shorter
+            than the rows or longer by more than the padding of a driver, a size that the encoding does not allow, more
+            than :data:`MAX_PIXELS` pixels, and 32FC1 values that are not grey levels.
     """
     width, height, step = int(message.width), int(message.height), int(message.step)
     if width < 1 or height < 1:

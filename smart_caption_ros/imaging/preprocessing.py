@@ -1,4 +1,4 @@
-"""How a frame becomes the input of a vision graph: size, interpolation and crop, the same in training and on the robot.
+"""Preprocessing of frames for a vision graph: size, interpolation and crop, the same in training and on the robot.
 
 ``area`` is OpenCV's, several times faster than the others on a CPU. ``bilinear``, ``bicubic`` and ``lanczos`` are
 Pillow's, with antialiasing, as the image processors of published models compute them.
@@ -21,18 +21,18 @@ INTERPOLATIONS = (AREA, *_FILTERS)
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Size of a vision graph's input, pixels, and how a frame is brought to it."""
+    """Size of a vision graph's input, pixels, and how frames are resized to it."""
 
     width: int
     height: int
     interpolation: str = AREA
     """One of :data:`INTERPOLATIONS`."""
     shorter_side: int | None = None
-    """The frame keeps its aspect ratio, its shorter side gets so many pixels, and its centre is cut out; at least the
-    larger of width and height. None: the whole frame is squashed to width x height."""
+    """Pixels of the shorter side of the frame, which is resized with its aspect ratio and cropped to its centre; at
+    least the larger of width and height. None: the whole frame is resized to width x height."""
     longer_side_first: int | None = None
-    """The frame keeps its aspect ratio and its longer side gets so many pixels before it is squashed, as SmolVLM's
-    frames are; None: it is squashed at once."""
+    """Pixels of the longer side of the frame, to which it is resized with its aspect ratio before it is resized to
+    width x height, as for SmolVLM. None: no such step."""
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
@@ -51,7 +51,7 @@ class Preprocessing:
         return self.width, self.height
 
     def resized(self, width: int, height: int) -> "Preprocessing":
-        """Return the same for an input of another size; a crop keeps its share of the frame."""
+        """Return the preprocessing for an input of another size; a crop keeps its share of the frame."""
         shorter = self.shorter_side
         if shorter is not None:
             shorter = math.ceil(shorter * max(width, height) / max(self.size))

@@ -1,7 +1,7 @@
 """Compare the captions of all engines of a machine.
 
 The reference is ONNX Runtime on the CPU with the captioner's Loop form. The vision graph and the captioner are compared
-separately, the captioner on the visual tokens of the reference, so that a difference is attributed to its cause.
+separately, the captioner on the visual tokens of the reference, so that a difference can be attributed to one of them.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ REFERENCE = "onnxruntime-cpu"
 TOLERANCES = {"float32": 1e-4, "float16": 2e-2, "int8": 0.1}
 """Maximum difference of log probabilities, by the precision that a bundle computes in."""
 SAME_CAPTIONS = {"int8": 0.7}
-"""Least share of captions with the same words; 1 for other precisions. The static form of a bundle in 8 bits rounds
-weights alone and the Loop form inputs as well, so that beams of nearly the same score may change places."""
+"""Minimum share of captions with the same words; 1 for other precisions. In 8 bits, the static form rounds only weights
+and the Loop form inputs as well, so that beams of nearly equal score may change places."""
 TF32_TOLERANCE = 5e-3
 """Maximum difference for float32 on TensorRT, which multiplies in TF32 with 10 bits of mantissa."""
 

@@ -15,7 +15,7 @@ from smart_caption_ros.captioning import Captioner, EngineError
 
 PARTS = ("preprocess", "vision", "decode", "total")
 
-# A program that needs one caption, and prints its memory in kB.
+# A program that captions one frame and prints its memory in kB.
 _FIRST_CAPTION = """
 import sys
 import numpy
@@ -63,7 +63,7 @@ def measure(
 
 
 def measure_start(bundle: Path, engine: str, threads: int | None) -> dict[str, float]:
-    """Measure a new process from its start to its first caption, and its memory then.
+    """Measure the time of a new process from its start to its first caption, and its memory at that time.
 
     Returns:
         ``seconds``; on Linux also ``rss_mb`` and ``peak_rss_mb`` in 10^6 bytes.

@@ -171,7 +171,7 @@ and GB of memory (docs/published_models.md)."""
 
 
 def _check_larger_captioners(default_s: float, available_gb: float) -> Check:
-    """Say which published captioners fit this machine, and how long a caption would take."""
+    """List the published captioners that fit into memory, with the estimated time of a caption."""
     fitting = [
         f"{name} {times * default_s:.1f} s a caption, {memory_gb:g} GB"
         for name, times, memory_gb in _LARGER_CAPTIONERS
@@ -193,7 +193,7 @@ def _available_gb() -> float:
 
 
 _BYTES_PER_PARAMETER = {"float32": 4, "float16": 2, "int8": 1}
-"""By the precision of computing."""
+"""By the precision that a bundle computes in."""
 
 
 def _check_other_bundles(folder: Path | None = None) -> list[Check]:
@@ -224,7 +224,7 @@ def _check_other_bundles(folder: Path | None = None) -> list[Check]:
 
 
 def _needs(bundle: "Bundle") -> str:
-    """Say what a bundle needs: room on the disk, memory and an engine."""
+    """Describe what a bundle needs: space on the disk, memory and an engine."""
     disk = sum(file["bytes"] for file in bundle.manifest["files"].values()) / 1e6
     memory = max(disk, bundle.parameters * _BYTES_PER_PARAMETER.get(bundle.precision, 4) / 1e6)
     engine = "a GPU" if bundle.precision == "float16" else "any CPU"
@@ -255,7 +255,7 @@ def _check_ros() -> list[Check]:
 
 
 def _make_node() -> dict[str, str]:
-    """Make a node in a process of its own, which a middleware may abort; return what failed, if anything did."""
+    """Create a node in a new process, because a middleware may abort it; return what failed, if anything did."""
     command = [sys.executable, "-m", "smart_caption_ros.nodes.self_check"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_ROS_TIMEOUT_S, check=False)

@@ -1,7 +1,7 @@
 """A web page of live captions, on starlette and uvicorn (the extra `serve`), which are imported when a server starts.
 
-The threads of a feed, the event loop of the server and the browsers are kept apart: :class:`Hub` takes captions from
-any thread and gives each browser an outbox with one slot for each camera, so that a slow browser delays nobody.
+:class:`Hub` takes captions from the threads of a feed and gives each browser an outbox with one slot for each camera,
+so that a slow browser delays neither the feed nor other browsers.
 """
 
 from smart_caption_ros.serving.access import Access, ServingError, is_loopback, make_token

@@ -1,7 +1,8 @@
-"""Who may see the page: a token, and the host names that a request may address.
+"""Access to the page: a token, and the host names that a request may address.
 
-A page on another site can make a browser send requests to this machine. It cannot read the answers, unless its own name
-resolves to this machine's address (DNS rebinding); then the request's Host header has that name and is refused.
+A page on another site can make a browser send requests to this machine, but it cannot read the answers unless its own
+name resolves to this machine's address (DNS rebinding). The Host header of such a request has that name, and the
+request is refused.
 """
 
 import hmac
@@ -24,7 +25,7 @@ def make_token() -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address or name to listen on is reached from this machine alone."""
+    """Return whether an address or name to listen on can be reached from this machine alone."""
     address = _address(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
@@ -41,12 +42,12 @@ class ServingError(ExpectedError):
 
 
 class Access:
-    """What a request has to show: this machine's name or an IP address, and the token."""
+    """Checks requests: their Host header must be a name of this machine or an IP address, and they need the token."""
 
     def __init__(self, token: str | None = None, names: Iterable[str] = ()) -> None:
         """
         Args:
-            token: the secret; None lets everybody in who reaches the address.
+            token: the secret; None admits every request.
             names: further names of this machine that a request may address, without a port.
 
         Raises:
@@ -64,7 +65,7 @@ class Access:
     def allows_host(self, header: str) -> bool:
         """Return whether a request with this Host header is for this machine.
 
-        An IP address is no name that another site could make resolve to this machine, so all are allowed.
+        All IP addresses are allowed, because another site cannot make them resolve to this machine.
         """
         match = _HOST.fullmatch(header)
         if match is None:

@@ -1,4 +1,4 @@
-"""The web application: the page's files, the stream of events, the frames; behind the checks of host and token."""
+"""The web application: the page's files, the stream of events and the frames, after checks of host and token."""
 
 import mimetypes
 from http import HTTPStatus
@@ -45,7 +45,7 @@ mimetypes.add_type("text/javascript", ".js")  # Python before 3.12 says applicat
 
 
 def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
-    """Make the application of a hub's captions and of a log; GET alone, so that no request changes anything."""
+    """Create the application for the captions of a hub and a log; it answers GET alone: no request changes anything."""
 
     async def page(request: Request) -> Response:
         return FileResponse(_PAGE / "index.html")
@@ -55,7 +55,7 @@ def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
             raise HTTPException(503, f"{MAX_BROWSERS} browsers are connected, which is the limit.")
         if request.method == "HEAD":
             return Response(media_type=_EVENT_STREAM)
-        # nginx and its like would keep events back until they have a page full.
+        # nginx and similar proxies would buffer the events.
         return StreamingResponse(hub.events(), media_type=_EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
 
     async def captions(request: Request) -> Response:
@@ -95,14 +95,14 @@ def make_application(hub: Hub, access: Access, log: Path) -> Starlette:
 
 
 def _kept(content: T | None) -> T:
-    """Return what the hub gave; the answer is 404 where it keeps the frame no more."""
+    """Return what the hub gave; answer with 404 if it does not keep the frame any more."""
     if content is None:
         raise HTTPException(404, NOT_KEPT)
     return content
 
 
 class _Gate:
-    """Refuses requests for another host or without the token, and adds the headers of security to every answer."""
+    """Refuses requests for another host or without the token, and adds security headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -146,7 +146,7 @@ class _Gate:
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    """Answer with the sentence of an error; one of starlette's own gets a sentence of ours."""
+    """Answer with the sentence of an error; starlette's own errors get a sentence of :data:`_SENTENCES`."""
     assert isinstance(error, HTTPException)
     is_standard = error.detail == HTTPStatus(error.status_code).phrase
     detail = _SENTENCES.get(error.status_code, error.detail) if is_standard else error.detail

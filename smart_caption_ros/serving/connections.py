@@ -1,4 +1,4 @@
-"""Connections of browsers: how many there may be, and how long each may keep the server waiting."""
+"""Limits of the connections of browsers: their number, and the time that each may keep the server waiting."""
 
 import asyncio
 import logging
@@ -9,21 +9,21 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 300
-"""A hundred streams, and what the pages load beside them."""
+"""Enough for a hundred streams and what their pages load."""
 HEADER_TIMEOUT_S = 10.0
-"""Time in which the header of a request has to arrive."""
+"""Time in which the header of a request has to arrive, seconds."""
 STALLED_S = 30.0
-"""Time after which a client is disconnected that does not read what waits for it."""
+"""Time after which a client that does not read is disconnected, seconds."""
 _LOG_PERIOD_S = 10.0
 
 logger = logging.getLogger(__name__)
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, which bounds neither connections nor the time until a request is complete.
+    """uvicorn's HTTP/1.1 with limits for the number of connections and the time until a request is complete.
 
-    Where there are too many, the oldest one gives way that has sent no complete request: whoever opens connections
-    and sends nothing keeps nobody out.
+    If there are too many connections, the oldest one without a complete request is closed, so that clients that connect
+    and send nothing keep nobody out.
     """
 
     def connection_made(self, transport: Any) -> None:
@@ -68,7 +68,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class ErrorLimit(logging.Filter):
-    """Lets one record of a logger through every ten seconds, on one line: strangers cause as many as they like."""
+    """Lets one record of a logger through every ten seconds, on one line, because clients can cause any number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ def report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
 
 
 def _max_connections() -> int:
-    """Half of the files that the process may open are left for the rest of it."""
+    """Return the maximum number of connections: at most half of the files that the process may open."""
     may_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if may_open == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, may_open // 2)
 

@@ -1,4 +1,4 @@
-"""Passes what a feed gives to the browsers."""
+"""Pass the captions and events of a feed to the browsers."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _WAIT_S = 0.2
 
 
 def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None:
-    """Pass captions and the state of the cameras on until it is stopped; the last ones stay when the feed has ended.
+    """Pass captions and the state of the cameras to a hub until stopped, also after the feed has ended.
 
     Args:
         is_stopped: called several times a second.
@@ -29,8 +29,7 @@ def pass_on(feed: CaptionFeed, hub: Hub, is_stopped: Callable[[], bool]) -> None
         if isinstance(item, CaptionRecord):
             hub.publish(item)
         elif isinstance(item, FeedEvent) and item.camera is not None and item.kind is not EventKind.DIAGNOSTICS:
-            # The newest of them; that a camera has come back makes what was wrong with it the past. The statistics have
-            # the diagnostics.
+            # The newest event of a camera; its return clears the note. Diagnostics are in the statistics.
             notes[item.camera] = "" if item.kind is EventKind.APPEARED else item.text
         if (now_s := time.monotonic()) >= due_s:
             cameras = feed.cameras

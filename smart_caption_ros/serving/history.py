@@ -9,7 +9,7 @@ SPAN_S = 120.0
 PERIOD_S = 1.0
 """Time between two captions of a camera that are kept."""
 MAX_BYTES = 64 << 20
-"""Of the pictures; above it the oldest moments go first."""
+"""Maximum size of all pictures; above it the oldest moments are dropped."""
 MAX_MOMENTS = 4000
 
 
@@ -18,7 +18,7 @@ class Moment:
     """A caption that was shown, and its frame.
 
     Attributes:
-        picture: JPEG of the frame; None where there is none, or no browser was connected.
+        picture: JPEG of the frame; None if there is none, or if no browser was connected.
     """
 
     number: int
@@ -35,7 +35,7 @@ class History:
         self._due_s: dict[str, float] = {}
 
     def is_due(self, live: CaptionRecord) -> bool:
-        """Return whether a caption is to be kept, and count it as kept then."""
+        """Return whether a caption is to be kept; if so, the next one is due :data:`PERIOD_S` later."""
         if live.received_monotonic_s < self._due_s.get(live.camera, 0.0):
             return False
         self._due_s[live.camera] = live.received_monotonic_s + PERIOD_S

@@ -1,4 +1,4 @@
-"""Between the feed and the browsers: the newest captions, their pictures, and an outbox for each browser."""
+"""Pass captions from a feed to browsers: the newest captions, their pictures, and an outbox for each browser."""
 
 import asyncio
 import functools
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 MAX_PICTURE_PX = 960
 """Longer side of the pictures that the browsers get; larger frames are scaled down."""
 KEPT_PICTURES = 3
-"""Frames of each camera that a browser can ask for: those of the newest captions."""
+"""Number of frames of each camera that a browser can request: those of the newest captions."""
 KEEP_ALIVE_S = 10.0
-"""A stream without events gets a comment so often, so that browsers that left are noticed."""
+"""Time after which a stream without events gets a comment, so that browsers that left are noticed, seconds."""
 _JPEG_QUALITY = 80
 _MAX_HISTORY = 2400
 
@@ -41,7 +41,7 @@ class _Shown:
     number: int
     live: CaptionRecord
     picture: asyncio.Future[bytes | None] | None = None
-    """The JPEG of the frame, the same for all browsers; None before the first of them asks."""
+    """The JPEG of the frame, the same for all browsers; None before the first request."""
 
     @functools.cached_property
     def json(self) -> dict[str, Any]:
@@ -61,14 +61,14 @@ class _ShownCamera:
 
 
 class Outbox:
-    """The newest event of each kind for one browser, so that a slow one gets less and delays nobody.
+    """The newest event of each kind for one browser, so that a slow browser gets fewer events and delays nobody.
 
     All methods are called on the event loop's thread.
     """
 
     def __init__(self) -> None:
         self.missed: Counter[str] = Counter()
-        """Events by key that newer ones replaced before they were taken."""
+        """Number of events by camera that newer ones replaced before they were taken."""
         self._events: dict[str, bytes] = {}
         self._changed = asyncio.Event()
         self._is_closed = False
@@ -81,16 +81,16 @@ class Outbox:
         return replaces
 
     def drop(self, key: str) -> None:
-        """Take back an event that was not taken."""
+        """Remove an event that was not taken."""
         self._events.pop(key, None)
 
     def close(self) -> None:
-        """Drop what waits; :meth:`take` returns None from now on."""
+        """Let :meth:`take` return None from now on."""
         self._is_closed = True
         self._changed.set()
 
     async def take(self, timeout_s: float) -> Sequence[bytes] | None:
-        """Take all that waits; empty after a timeout without an event, None once closed."""
+        """Take all waiting events; empty after a timeout without an event, None after :meth:`close`."""
         try:
             await asyncio.wait_for(self._changed.wait(), timeout_s)
         except asyncio.TimeoutError:
@@ -111,7 +111,7 @@ class Hub:
     """
 
     def __init__(self, description: str = "") -> None:
-        """``description``: what the captions are of, for a person."""
+        """``description``: source of the captions, shown on the page."""
         self.pictures_encoded = 0
         self._description = description
         self._inboxes: dict[str, Mailbox[CaptionRecord]] = {}
@@ -129,13 +129,13 @@ class Hub:
         return len(self._outboxes)
 
     def publish(self, live: CaptionRecord) -> None:
-        """Pass a caption on; one of the same camera that the event loop has not taken yet gives way."""
+        """Pass a caption on; it replaces one of the same camera that the event loop has not taken yet."""
         inbox = self._inboxes.setdefault(live.camera, Mailbox())
         if inbox.put(live):
             self._call(lambda: self._deliver(inbox))
 
     def update_status(self, status: Mapping[str, Any]) -> None:
-        """Pass on what :func:`smart_caption_ros.serving.page_json.status_json` says of the cameras."""
+        """Pass on the result of :func:`smart_caption_ros.serving.page_json.status_json`."""
         self._call(lambda: self._deliver_status(status))
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -151,9 +151,9 @@ class Hub:
             outbox.close()
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events for one browser: what a page needs to begin, and what comes, until the hub stops.
+        """Yield server-sent events for one browser, first the present state, until the hub stops.
 
-        While the browser does not read, the newest events wait for it and replace older ones.
+        While the browser does not read, newer events replace older ones.
         """
         outbox = Outbox()
         self._outboxes.add(outbox)
@@ -186,7 +186,7 @@ class Hub:
         return to_json({"captions": newest, "status": self._status})
 
     async def picture(self, number: int) -> bytes | None:
-        """Return the JPEG of the frame of a caption; None if there is none or it is not kept any more."""
+        """Return the JPEG of the frame of a caption; None if there is none, or if it is not kept any more."""
         kept = await self._kept(number)
         return None if kept is None else kept[1]
 
@@ -198,7 +198,7 @@ class Hub:
         return await asyncio.get_running_loop().run_in_executor(self._encoder, drawn_jpeg, live, picture)
 
     def past(self, camera: str) -> str:
-        """Return what is kept of the last two minutes of a camera, oldest first, as JSON: number, age in s, text."""
+        """Return the kept captions of a camera, oldest first, as JSON: number, age in seconds, text."""
         now_s = time.monotonic()
         moments = [
             {
@@ -211,7 +211,7 @@ class Hub:
         return to_json({"moments": moments})
 
     def past_caption(self, number: int) -> str | None:
-        """Return a kept caption as JSON, as the browsers got it; None if it is not kept."""
+        """Return a caption as the JSON that the browsers got; None if it is not kept."""
         moment = self._history.get(number)
         if moment is None:
             return None
@@ -233,12 +233,12 @@ class Hub:
         return await asyncio.shield(shown.picture)
 
     async def _keep(self, shown: _Shown) -> None:
-        """Keep a caption for two minutes, with its frame while a browser is connected: nobody else has asked for it."""
+        """Keep a caption for two minutes; its frame is encoded and kept only while a browser is connected."""
         picture = await self._encoded(shown) if self._outboxes and shown.live.image is not None else None
         self._history.add(Moment(shown.number, replace(shown.live, image=None), picture))
 
     def _make_room(self) -> None:
-        """Drop the camera that has been silent for the longest time, if there are as many as are kept."""
+        """Drop the camera that has been silent longest, if there are :data:`MAX_CAMERAS`."""
         if len(self._cameras) < MAX_CAMERAS:
             return
         silent = min(self._cameras, key=lambda name: self._cameras[name].newest.live.received_monotonic_s)

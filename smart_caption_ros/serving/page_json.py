@@ -17,13 +17,13 @@ _UNWELL = (Health.WARNING, Health.ERROR)
 
 
 def caption_json(record: CaptionRecord, number: int, picture: str | None) -> dict[str, Any]:
-    """Return the JSON of a record with what the page needs beside it.
+    """Return the JSON of a record with the values that the page needs in addition.
 
     `received_monotonic` is a time of the server's :func:`time.monotonic`, as `now_s` of the event `hello`;
     `named_objects` has the indices of the objects that each noun names, first the one that it was matched with.
 
     Args:
-        number: distinguishes this caption from all others of the server.
+        number: unique number of the caption.
         picture: address of its frame; None if there is none.
     """
     nouns = record.grounding.nouns if record.grounding else ()
@@ -42,7 +42,7 @@ def status_json(
     """Convert the statistics of the cameras to JSON values.
 
     Args:
-        notes: for each camera a sentence about it, if there is one.
+        notes: a sentence about each camera; empty or absent if there is none.
     """
     return {
         "waiting_for": "; ".join(waiting_for),
@@ -84,7 +84,8 @@ def _health_note(camera: CameraSummary) -> str:
 def _named_objects(record: CaptionRecord, noun: GroundedNoun) -> list[int]:
     """Return the indices of the objects that a noun names, first the one that it was matched with.
 
-    A plural names as many objects of the class as the number before it says ("two bottles"), without one all of them.
+    A plural names as many objects of the class as the number word before it says ("two bottles"); without a number
+    word it names all of them.
     """
     if noun.object_index is None:
         return []

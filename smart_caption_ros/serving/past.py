@@ -1,4 +1,4 @@
-"""The caption log on the page: what `smart-caption log find` finds, its pictures, and both to be downloaded."""
+"""The caption log on the page: searches as by `smart-caption log find`, pictures, and downloads of both."""
 
 import asyncio
 import math
@@ -27,14 +27,14 @@ from smart_caption_ros.text import shortened
 
 ROWS_A_PAGE = 60
 MAX_DOWNLOADED = 1000
-"""Number of captions of a download, the newest ones; their pictures are in it."""
+"""Maximum number of captions of a download, the newest ones, with their pictures."""
 SEARCH_TIMEOUT_S = 5.0
-_THREADS = 2  # a search of one browser does not hold up the pictures of another, nor the captioner
+_THREADS = 2  # a search of one browser does not delay the pictures of another
 _MAX_MS = 2**53
 
 
 def past_routes(log: Path) -> list[Route]:
-    """Return the routes of a log; each request opens the file to read, which may be written, or be made later."""
+    """Return the routes of a log; each request opens the file, which may be written meanwhile or created later."""
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="log")
 
     def answer(
@@ -65,7 +65,7 @@ def past_routes(log: Path) -> list[Route]:
 
 
 def attachment(content: bytes | str, media_type: str, name: str) -> Response:
-    """Return an answer that a browser saves as a file; the name is of plain letters."""
+    """Return an answer that a browser saves as a file; the name has plain letters only."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=media_type, headers=headers)
 
@@ -134,7 +134,7 @@ def _caption(reader: LogReader, request: Request) -> Response:
 
 
 def _picture(reader: LogReader, request: Request) -> Response:
-    """Answer with the picture; a browser that has it asks whether it is the same, and gets nothing more."""
+    """Answer with the picture, or with 304 if the browser has it already."""
     row = _row(reader, request)
     jpeg = _picture_of(row)
     headers = {"ETag": f'"{row.id}-{zlib.crc32(jpeg)}"', "Cache-Control": "private, no-cache"}

@@ -1,4 +1,4 @@
-"""The server of the page: a thread of its own with an event loop, and the socket that it listens on."""
+"""The server of the page: a thread with an event loop, and the socket that it listens on."""
 
 import asyncio
 import errno
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import uvicorn
 
 _SEND_BUFFER_BYTES = 128 * 1024
-_STALLED_S = 30  # until the kernel gives up on a client that acknowledges nothing
+_STALLED_S = 30  # time after which the kernel closes the connection of a client that acknowledges nothing
 _STOP_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """Certificate and private key of a server, PEM files; the certificate's may have both."""
+    """PEM files of a server's certificate and private key; the file of the certificate may contain both."""
 
     certificate: Path
     key: Path | None = None
@@ -50,12 +50,12 @@ class PageServer:
         tls: TlsFiles | None = None,
         log: Path | None = None,
     ) -> None:
-        """Bind the address, so that a port that is taken is noticed before a model is loaded.
+        """Bind the address, so that a port in use is reported before a model is loaded.
 
         Args:
             port: 0 takes a free one.
             tls: certificate and key for HTTPS; None serves plain HTTP.
-            log: the caption log that the page searches; None takes the standard one. It need not be there yet.
+            log: the caption log that the page searches; None takes the default one. It may be created later.
 
         Raises:
             ServingError: the address or the certificate cannot be used, or the packages of the server are not
@@ -154,7 +154,7 @@ def _bind(host: str, port: int) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # The connections inherit these: little waits in the kernel for a browser that does not read, and not for ever.
+        # Connections inherit these options, which limit what the kernel buffers for a browser that does not read.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _STALLED_S)

@@ -16,7 +16,7 @@ from smart_caption_ros.sources.webcam import RtspStream, Webcam
 
 __all__ = ["Frame", "FrameSource", "SourceError", "open_source"]
 
-# The first source that accepts a spec opens it. A new source needs a module and an entry here.
+# The first class that accepts a spec opens it. A new source needs a module and an entry here.
 _SOURCES: tuple[type[FrameSource], ...] = (Sequences, SamplePhotographs, RtspStream, Webcam, Bag, ImageFolder, Video)
 
 
@@ -28,7 +28,7 @@ def open_source(spec: str | Path, *, topic: str | None = None) -> FrameSource:
         topic: the image topic of a bag; not needed for a bag with one image topic.
 
     Raises:
-        SourceError: one sentence that says what is wrong with the spec.
+        SourceError: the spec names no source, or one that cannot be opened.
     """
     text = str(spec)
     for kind in _SOURCES:

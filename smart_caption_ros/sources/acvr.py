@@ -1,7 +1,7 @@
 """Sequences of the ACRV Robotic Vision Challenge (ACVR): ``<root>/<sequence>/labels.json``, masks and RGB frames.
 
-docs/coverage.md describes the layout. A labels.json that is not JSON is refused when the root is opened, because a
-figure without that sequence would be taken for the whole data set; all other faulty data are left out and counted.
+docs/coverage.md describes the layout. A labels.json that is not JSON is refused when the root is opened, because
+figures without that sequence would look complete; all other faulty data are left out and counted.
 """
 
 import re
@@ -67,7 +67,7 @@ class _Frame:
 
 
 class _Object(dict[str, Any]):
-    """A JSON object that also keeps the members whose name is repeated."""
+    """A JSON object that also keeps repeated members, in :attr:`pairs`."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -80,8 +80,8 @@ class AcvrSequences(GroundTruth):
     A sequence has a frame for each number of a label or an image. Memory holds the labels of one sequence.
 
     Args:
-        objects: whether to read labels. If not, sequences without labels are read too, frames have no objects, and
-            every frame with an image is yielded.
+        objects: whether to read labels. If not, sequences without labels are read as well, frames have no objects,
+            and every frame with an image is yielded.
     """
 
     def __init__(self, root: Path, *, objects: bool = True) -> None:
@@ -304,7 +304,7 @@ def _number_images(folder: Path, mask_names: set[str], issues: DatasetIssues) ->
         number = int(digits[-1])
         if number in images:
             issues.add(DatasetIssue.REPEATED_IMAGE, f"{folder.name}/{name}")
-            # One of the two may be a mask that no record refers to.
+            # One of the two may be a mask that no record names.
             if not _is_greyscale(folder / images[number]) or _is_greyscale(folder / name):
                 continue
         images[number] = name

@@ -87,14 +87,17 @@ def read_message(stored: StoredMessage) -> Any:
 
 @cache
 def _image_types() -> Any:
-    """Return the types of one distribution: both image types are equal in all, so that it reads every bag."""
+    """Return the types of Jazzy, which read every bag, because the image types are equal in all distributions."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_JAZZY)
 
 
 def choose_image_topic(spec: str, counts: Mapping[str, int], topic: str | None) -> str:
-    """Return the image topic of a bag that is meant: the only one with images where `topic` is None."""
+    """Return the image topic with the name `topic`, or the only one with images if that is None.
+
+    Raises SourceError if there is no such topic, or if there are several.
+    """
     if not counts:
         raise SourceError(f"the bag {spec} has no topic of type Image or CompressedImage")
     there = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))

@@ -1,7 +1,7 @@
-"""The storage of ROS 2 bags (sqlite3 and mcap), read by rosbags; of a bag that was cut off, everything that is left.
+"""Read the storage of ROS 2 bags (sqlite3 and mcap) with rosbags; of a bag that was cut off, everything that is left.
 
-A recorder that was killed, or a copy that was not finished, leaves a file without its end. Of an mcap file the records
-before the cut are read, of a sqlite3 file the rows before the first missing page.
+A killed recorder or an unfinished copy leaves a file without its end. Of such an mcap file the records before the cut
+are read, of a sqlite3 file the rows before the first missing page.
 """
 
 import os
@@ -54,7 +54,7 @@ class BagStorage:
     """The messages of a bag: a bag's folder, or a single .mcap or .db3 file. A context manager.
 
     Args:
-        salvage: whether to read what is left of a bag that was cut off.
+        salvage: whether to read what is left of a bag that was cut off, instead of raising SourceError.
 
     Raises:
         SourceError: on entering; the bag cannot be read, one sentence.
@@ -90,9 +90,9 @@ class BagStorage:
         self._stack.close()
 
     def messages(self, topics: Collection[str]) -> Iterator[StoredMessage]:
-        """Yield the messages of some topics by the time of the recording; of damaged files in the order of the file.
+        """Yield the messages of some topics, sorted by recording time; those of damaged files in the order of the file.
 
-        Where reading cannot continue, SourceError is raised; a bag that is salvaged ends there, and :attr:`damage` says
+        If reading cannot continue, SourceError is raised; with ``salvage`` the file ends there, and :attr:`damage` says
         why.
         """
         for reader in self._readers:
@@ -113,9 +113,10 @@ class BagStorage:
         return storage_files(self._storage) if self._storage.is_dir() else [self._storage]
 
     def _open(self, rosbag2: Any) -> "tuple[list[_Reader], str]":
-        """Return readers of all that can be read, and why not everything can be.
+        """Return readers of everything that can be read, and the reason why something cannot; empty if all can.
 
-        The storage files count, and not what metadata.yaml says of them: files are renamed, and other tools write bags.
+        The storage files on the disk are read and not those named in metadata.yaml, because files are renamed and other
+        tools write bags.
         """
         metadata = self._metadata()
         is_compressed = str(metadata.get("compression_mode") or "none").lower() != "none"  # its files, or each message
@@ -147,9 +148,9 @@ class _Reader:
     """Connections of rosbags' readers, and the messages on them.
 
     Args:
-        connections: with the number of messages that can be read; those whose messages are not CDR but, for example,
-            JSON are left out.
-        messages: yields connection, time of the recording and data of the messages on some connections.
+        connections: connections, with the number of messages that can be read. Those whose messages are not in CDR,
+            but for example in JSON, are left out.
+        messages: yields connection, recording time and data of the messages on some connections.
     """
 
     def __init__(self, connections: Collection[Any], messages: Callable[..., Any], duration_s: float = 0.0) -> None:
@@ -196,7 +197,7 @@ def _open_cut_mcap(path: Path, stack: ExitStack) -> _Reader:
 
 
 def _end_of_records(file: BinaryIO) -> int:
-    """Return where the last whole record of an mcap file ends, the end of the data and later records left out."""
+    """Return the offset at which the last whole record before the end of an mcap file's data ends."""
     size = file.seek(0, os.SEEK_END)
     place = file.seek(len(_MCAP_MAGIC))
     while len(head := file.read(9)) == 9:
@@ -236,7 +237,7 @@ def _open_cut_sqlite(path: Path, stack: ExitStack) -> _Reader:
 
 
 class _Schemas(dict[int, Any]):
-    """The schemas of an mcap file by id; rosbags fails at encodings that it does not know, such as jsonschema."""
+    """The schemas of an mcap file by id; blanks unknown encodings such as jsonschema, at which rosbags fails."""
 
     def __setitem__(self, key: int, schema: Any) -> None:
         known = schema.encoding in ("", "ros2msg", "ros2idl", "omgidl")
@@ -244,7 +245,7 @@ class _Schemas(dict[int, Any]):
 
 
 def is_bag(path: Path) -> bool:
-    """Whether a path is that of a bag, a ROS 1 bag included, which :func:`storage_path` refuses."""
+    """Return whether a path is a bag; also for a ROS 1 bag, which :func:`storage_path` refuses."""
     if path.is_dir():
         return (path / "metadata.yaml").is_file() or bool(storage_files(path))
     return path.is_file() and path.suffix in (*STORAGE_SUFFIXES, ".bag")

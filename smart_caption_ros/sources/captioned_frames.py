@@ -1,4 +1,4 @@
-"""Everything in some files, folders, videos, bags and cameras, captioned."""
+"""Caption the frames of files, folders, videos, bags and cameras."""
 
 import math
 import time
@@ -15,20 +15,20 @@ from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_sour
 
 @dataclass(frozen=True)
 class CaptionedFrame:
-    """The record of one frame, or of a source or frame that could not be read."""
+    """A captioned frame, or the error of a source or frame that could not be read."""
 
     record: CaptionRecord
-    """With the address of the frame as its name; the status is ERROR where there is no caption."""
+    """Its name is the address of the frame; its status is ERROR if there is no caption."""
     frame: Frame | None = None
 
     @property
     def error(self) -> str:
-        """Why there is no caption, one sentence; empty where there is one."""
+        """Why there is no caption, one sentence; empty if there is one."""
         return self.record.status_message if self.record.status is CaptionStatus.ERROR else ""
 
     @classmethod
     def unread(cls, source: str, address: str, error: str) -> "CaptionedFrame":
-        """Make what stands for a frame or source that could not be read."""
+        """Create the entry of a frame or source that could not be read."""
         return cls(CaptionRecord.without_caption(CaptionStatus.ERROR, error, source=source, name=address))
 
 
@@ -36,7 +36,7 @@ Opened = FrameSource | CaptionedFrame
 
 
 def open_all(specs: Sequence[str], topic: str | None = None) -> list[Opened]:
-    """Open every source, and keep the place of those that cannot be opened."""
+    """Open every source; in place of one that cannot be opened, return its error."""
     sources: list[Opened] = []
     for spec in specs:
         try:
@@ -59,10 +59,10 @@ def describe(
     coverage: NounCoverage | None = None,
     trust: Trust = ACCEPT_ALL,
 ) -> Iterator[CaptionedFrame]:
-    """Caption every `every`-th frame of each source, in order; what cannot be read has its answer in its place.
+    """Caption every `every`-th frame of each source, in order; yield an error in place of what cannot be read.
 
     Args:
-        captioner: None is enough where no source could be opened.
+        captioner: may be None if no source could be opened.
         coverage: matches the nouns of each caption with its objects; None leaves that out.
     """
     for source in sources:

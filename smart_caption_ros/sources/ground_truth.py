@@ -18,7 +18,7 @@ from smart_caption_ros.sources.source import GroundTruthObject
 
 
 class DatasetIssue(Enum):
-    """Kinds of faulty data that are left out, or corrected if the value says so; values are shown to users."""
+    """Kinds of faulty data, which are left out unless the value says otherwise; values are shown to users."""
 
     FOLDER_WITHOUT_LABELS = "folders without labels.json"
     SEQUENCE_WITHOUT_DETECTIONS = "sequences without detections"
@@ -106,7 +106,7 @@ class GroundTruth(ABC):
 
     @abstractmethod
     def sequence_frames(self, sequence: str, every: int) -> Iterator[GroundTruthFrame]:
-        """Yield the frames of one sequence whose index is a multiple of ``every``, in order."""
+        """Yield the frames of one sequence whose index is a multiple of ``every``, in order of the index."""
 
     def frames(self, every: int = 1) -> Iterator[GroundTruthFrame]:
         """Yield every ``every``-th frame of each sequence; faulty data are counted in :attr:`issues`."""

@@ -16,7 +16,7 @@ IMAGE_SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm", ".pfm", ".jp2",
     ".gif", ".hdr", ".avif", ".heic", ".heif",
 )  # fmt: skip
-"""Suffixes of images. Those that are not read here, such as HEIC, are reported and not left out in silence."""
+"""Suffixes of images. Images that cannot be read here, such as HEIC, are reported instead of ignored."""
 _JPEG_STREAMS = (".mjpeg", ".mjpg")  # videos that begin as a photograph does
 _SAMPLE = "sample:photographs"  # in the public domain or without known restrictions
 _SAMPLE_FILES = (
@@ -28,7 +28,7 @@ _SAMPLE_FILES = (
 class ImageFolder(FrameSource):
     """The images of a folder in natural order (image2 before image10), or one image file.
 
-    Files with another suffix, hidden files and sub-folders are ignored; of a file without suffix the content counts.
+    Files with another suffix, hidden files and sub-folders are ignored; a file without suffix is judged by its content.
     """
 
     def __init__(self, spec: str) -> None:
@@ -95,7 +95,7 @@ class SamplePhotographs(ImageFolder):
 
     @classmethod
     def accepts(cls, spec: str) -> bool:
-        return spec.startswith("sample:")  # the last source for samples: it also refuses unknown names
+        return spec.startswith("sample:")  # also unknown names, which the constructor refuses
 
     @property
     def description(self) -> str:
@@ -112,7 +112,7 @@ def natural_order(path: Path) -> list[tuple[int, int, str]]:
 
 
 def is_image_file(path: Path) -> bool:
-    """Return whether an entry of a folder is an image, readable or not; a link to nothing counts by its name."""
+    """Return whether an entry of a folder is an image, readable or not; a broken link is judged by its name."""
     if path.name.startswith(".") or path.is_dir():
         return False
     return path.suffix.lower() in IMAGE_SUFFIXES if path.suffix else path.is_file() and _is_image_by_content(path)

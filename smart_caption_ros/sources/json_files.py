@@ -10,7 +10,10 @@ from smart_caption_ros.sources.source import SourceError
 
 
 def read_json(path: Path, **hooks: Any) -> Any:
-    """Read a JSON file; half a surrogate pair, which no UTF-8 can hold, becomes a question mark."""
+    """Read a JSON file; a lone half of a surrogate pair, which UTF-8 cannot encode, becomes a question mark.
+
+    Raises SourceError if the file cannot be read or is not JSON.
+    """
     try:
         return json.loads(replace_lone_surrogates(path.read_text(encoding="utf-8-sig")), **hooks)
     except OSError as error:

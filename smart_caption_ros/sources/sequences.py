@@ -54,7 +54,7 @@ class Sequences(FrameSource):
 
 
 def _has_sequences(folder: Path) -> bool:
-    """Whether a folder holds sequences, and not photographs beside some other labels.json."""
+    """Return whether a folder holds sequences, and not photographs with some other labels.json."""
     try:
         if (folder / LABELS).is_file():
             return _are_labels(folder / LABELS)
@@ -66,7 +66,7 @@ def _has_sequences(folder: Path) -> bool:
 
 
 def _are_labels(path: Path) -> bool:
-    """Whether a file begins like ACVR's labels: with a frame number and a JSON object."""
+    """Return whether a file begins like ACVR's labels: with a frame number and a JSON object."""
     try:
         content = read_json(path)
     except SourceError:

@@ -64,13 +64,14 @@ class SkippedFrame:
 class FrameSource(ABC):
     """An iterable of frames; each iteration starts at the first frame.
 
-    A frame that cannot be read is logged as a warning, added to `skipped_frames` and left out. A pass
-    that yields no frame raises SourceError, so that a caller that repeats passes does not loop forever.
+    A frame that cannot be read is logged as a warning, added to `skipped_frames` and left out. A pass that yields no
+    frame raises SourceError, so that a caller that repeats passes does not loop forever.
     """
 
     is_live = False
-    """Whether frames come at their own time, and are lost unless they are read then."""
+    """Whether frames come at their own time and are lost if they are not read then."""
     knows_objects = False
+    """Whether frames have :attr:`Frame.objects`."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
@@ -91,7 +92,7 @@ class FrameSource(ABC):
 
     @abstractmethod
     def _frames(self, step: int) -> Iterator[Frame]:
-        """Yield the frames of one pass; those whose index is no multiple of `step` may be left out."""
+        """Yield the frames of one pass; frames whose index is not a multiple of `step` may be left out."""
 
     def address_of(self, frame: Frame | SkippedFrame) -> str:
         """Return the address of a frame: the spec as the caller spelled it, and the frame."""

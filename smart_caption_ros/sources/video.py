@@ -13,13 +13,13 @@ from smart_caption_ros.sources.source import Frame, FrameSource, SourceError
 logger = logging.getLogger(__name__)
 
 _MAX_BROKEN_FRAMES = 250
-"""Frames in succession that cannot be read, after which a video has ended: OpenCV does not tell its end from damage."""
+"""Number of consecutive unreadable frames that end a video, because OpenCV does not distinguish its end from damage."""
 
 
 class Video(FrameSource):
     """The frames of a video file, stamped in seconds since its start.
 
-    The last source in the registry, it accepts every file; FFmpeg decides whether it is a video.
+    This last source in the registry accepts every file; FFmpeg decides whether it is a video.
     """
 
     def __init__(self, spec: str) -> None:
