@@ -1,4 +1,4 @@
-"""What the benchmarks of the caption node share: its settings, and nodes that observe other processes."""
+"""Shared by the benchmarks of the caption node: its settings, and nodes that observe other processes."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,23 +23,23 @@ _T = TypeVar("_T", bound="NodeInOwnContext")
 
 
 class NoCaptionError(Exception):
-    """The nodes did not publish captions in time; the message has the end of their logs."""
+    """The nodes did not publish captions in time; the message contains the end of their logs."""
 
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """What the caption node runs."""
+    """Settings of the caption node."""
 
     bundle: Path | None
-    """None: the bundle that ships."""
+    """None for the bundle that ships."""
     engine: str
     threads: int
     module: str = NODE
-    """Of its process; a test gives another one."""
+    """Module that runs as the process of the node."""
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Its parameters."""
+        """Parameters of the node."""
         return {"engine": self.engine, "threads": self.threads, **({"bundle": self.bundle} if self.bundle else {})}
 
 
@@ -49,7 +49,7 @@ def parameter_arguments(values: Mapping[str, object]) -> list[str]:
 
 
 class NodeInOwnContext:
-    """A node in a context of its own, whose callbacks run only while a method spins its executor."""
+    """A node in its own context, whose callbacks run only while a method spins its executor."""
 
     node_name: ClassVar[str] = "benchmark"
 
@@ -61,9 +61,7 @@ class NodeInOwnContext:
     @classmethod
     @contextmanager
     def opened(cls: type[_T], *arguments: Any) -> Iterator[_T]:
-        """Create the object for the length of the block.
-        ``arguments``: those of the constructor after the context.
-        """
+        """Create the object for the block; ``arguments`` are those of the constructor after the context."""
         context = Context()
         rclpy.init(context=context)
         opened = cls(context, *arguments)
@@ -95,7 +93,7 @@ class CaptionListener(NodeInOwnContext):
         """Listen until every topic has had a caption.
 
         Raises:
-            NoCaptionError: one has none in time; the message has the logs of the processes.
+            NoCaptionError: a topic has none in time; the message contains the logs of the processes.
         """
         end_s = time.monotonic() + START_TIMEOUT_S
         while self._silent:

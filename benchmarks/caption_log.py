@@ -3,11 +3,11 @@
     python -m benchmarks.caption_log [--rows N] [--log FILE] [--json FILE]
 
 The log is generated: words of the default bundle's vocabulary with Zipf's frequencies, four cameras of two robots that
-drive from room to room, and a caption every three seconds on average; a million rows are five weeks. Of the words after
-the fiftieth, each is never seen in a quarter of the rooms, so that some searches find nothing near a place. The rows
-have no pictures, which are in a table of their own that a search does not read.
+drive from room to room, and a caption every three seconds on average; a million rows are five weeks. Each word after
+the fiftieth is never seen in a quarter of the rooms, so that some searches find nothing near a place. The rows have no
+pictures, because a search does not read their table.
 
-With --log the file is kept, and used again if it is there.
+With --log the file is kept, and reused if it exists.
 """
 
 import itertools
@@ -59,7 +59,7 @@ def generate(rows: int, words: list[str], seed: int) -> Iterator[list[CaptionRec
         rooms = rooms[np.maximum.accumulate(np.where(rooms >= 0, np.arange(count), 0))]
         room = int(rooms[-1])
         ids = random.choice(len(words), p=probabilities, size=(count, 14))
-        # A word that the room does not have gives way to a common one.
+        # A common word replaces a word that is never seen in the room.
         ids = np.where((ids >= EVERYWHERE) & ~is_seen_in(ids, rooms[:, None]), ids % EVERYWHERE, ids)
         lengths = random.integers(6, 15, count)
         cameras = random.choice(len(CAMERAS), p=CAMERA_SHARES, size=count)
@@ -101,12 +101,12 @@ def generate(rows: int, words: list[str], seed: int) -> Iterator[list[CaptionRec
 
 
 def is_seen_in(word: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return whether words, by number, are ever seen in rooms."""
+    """Return whether words, given by number, are ever seen in rooms."""
     return (word + room) % 4 != 0
 
 
 def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
-    """Return the searches to time, by what is special about them."""
+    """Return the searches to time, by their description."""
     common, medium, rare = words[8:28], words[60:80], words[1200:1220]
     month_ago_ns = (last_ms - 30 * 86_400_000) * 1_000_000
 
@@ -137,7 +137,7 @@ def queries(words: list[str], last_ms: int) -> dict[str, list[Query]]:
 
 
 def build(path: Path, rows: int, words: list[str], seed: int) -> float:
-    """Write the log; return the rows that were written in a second of CPU time through its interface."""
+    """Write the log; return the number of rows written per second of CPU time."""
     cpu_s = 0.0
     written = 0
     with CaptionLog(path) as log:
@@ -152,7 +152,7 @@ def build(path: Path, rows: int, words: list[str], seed: int) -> float:
 
 
 def measure(path: Path, words: list[str], rounds: int) -> dict[str, object]:
-    """Time each search `rounds` times, in milliseconds on the wall and of CPU time, which others hardly disturb."""
+    """Time each search `rounds` times, in milliseconds of wall and CPU time; other load hardly affects the latter."""
     result: dict[str, object] = {}
     with LogReader(path) as reader:
         last_ms = reader.overview().last_ms

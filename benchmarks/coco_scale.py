@@ -30,7 +30,7 @@ IMAGES = 113_287
 """Images of Karpathy's training split."""
 DEFAULT = CHECKOUT / "training" / "configs" / "smart_coco.yaml"
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mkldnn", "scaled_dot_product", "linear", "gemm", "cutlass")
-"""Parts of the names of operators that are products of matrices."""
+"""Parts of the names of operators that are matrix products."""
 _PROFILED_STEPS = 3
 
 
@@ -48,10 +48,9 @@ def coco_scale(
 ) -> None:
     """Extrapolate an epoch of each phase at COCO's extent.
 
-    For each phase: milliseconds a step, hours an epoch, the share of the time in products of matrices, and the memory
-    of the process. On a CPU time is processor time, divided by the number of threads, which other load on the machine
-    does not change; on a GPU it is wall time. Sampled captions have the greatest length, because nothing has been
-    learned.
+    For each phase: milliseconds a step, hours an epoch, the share of the time in matrix products, and the memory of the
+    process. On a CPU, time is processor time divided by the number of threads, which other load on the machine does not
+    change; on a GPU it is wall time. Sampled captions have the maximum length, because nothing has been learned.
     """
     where = choose_device(device)
     if threads:
@@ -104,7 +103,7 @@ def phase_of(experiment: ExperimentConfig, data: Path, device: torch.device, ste
 
 
 def share_of_products(run: Callable[[], object]) -> float:
-    """Measure the share of the time in operators that are products of matrices, of that in all operators."""
+    """Measure the share of matrix products in the time of all operators."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
     with profile(activities=activities) as profiled:
         run()

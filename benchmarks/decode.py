@@ -82,7 +82,7 @@ def main() -> int:
 
 
 def measure_all(extent: Extent, threads: int, folder: Path) -> dict[str, Any]:
-    """Measure all sections of the report."""
+    """Measure all sections of the report; the graphs are written into ``folder``."""
     torch.manual_seed(0)
     model = Smart(SmartConfig(VOCABULARY_SIZE, TOKEN_WIDTH)).eval()
     inputs = [random_visual(1) for _ in range(extent.inputs)]

@@ -1,4 +1,4 @@
-"""A data set for measurements: random captions, stored features and photographs, in formats that every commit reads."""
+"""Generated data for benchmarks: random captions, stored features and photographs, in formats of all commits."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def _write_captions(path: Path, images: range, words: int, random: np.random.Gen
 
 
 def _write_store(folder: Path, size: DataSize, random: np.random.Generator) -> None:
-    """Write a feature store whose shards, of other images, have the arrays of the first one."""
+    """Write a feature store in which all shards have the arrays of the first one, with other image ids."""
     count = size.images + _DEV_IMAGES
     first = min(_SHARD_IMAGES, count)
     with StoreWriter(folder, {"made_by": "benchmarks.training"}, size.token_width, _SHARD_IMAGES) as store:

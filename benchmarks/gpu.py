@@ -1,8 +1,8 @@
-"""What a GPU does, in one table: ``python -m benchmarks.gpu``. Not run yet: no GPU was available when it was written.
+"""Measure a GPU: ``python -m benchmarks.gpu``. Not run yet: no GPU was available when it was written.
 
-The tests that need a GPU, images a second and idle share of both phases of training at COCO's extent, and a caption
-through the engines of the robot. :func:`measure_gpu` is the part of :mod:`benchmarks.decode` that compares decoders:
-the published style, a CUDA graph in torch, and ONNX Runtime.
+Prints one table: the result of the tests that need a GPU, images a second and idle share of both phases of training at
+COCO's extent, and the time of a caption with each engine of the robot. :func:`measure_gpu` is the part of
+:mod:`benchmarks.decode` that compares decoders: the published style, a CUDA graph in torch, and ONNX Runtime.
 """
 
 import copy
@@ -48,7 +48,7 @@ def gpu(
     steps: Annotated[int, typer.Option(min=1, help="Measured steps of each phase.")] = 100,
     rounds: Annotated[int, typer.Option(min=1, help="Captions of each engine.")] = 50,
 ) -> None:
-    """Print one table of what this machine's GPU does: tests, training, and captions by engine."""
+    """Measure this machine's GPU and print one table: tests, training, and captions by engine."""
     card = choose_device("cuda")
     rows = {"tests that need a GPU": gpu_tests(), **training_rows(config, card, steps), **engine_rows(rounds)}
     table = Table("measurement", "result", title=torch.cuda.get_device_name(card))

@@ -144,7 +144,9 @@ def call_directly(
 
 def measure_node(folder: Path, rate_hz: float, settings: NodeSettings, seconds: float) -> dict[str, Any]:
     """Run camera node and caption node as processes for a while and measure the captions that arrive.
-    ``folder``: images that the camera node publishes; the logs of the nodes are written into it.
+
+    Args:
+        folder: images that the camera node publishes; the logs of the nodes are written into it.
 
     Raises:
         NoCaptionError: the nodes published no caption in time.

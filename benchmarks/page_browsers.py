@@ -1,4 +1,4 @@
-"""Browsers of the page, without a screen: they read the stream of captions and get the frame of each."""
+"""Simulated browsers of the page: they read the stream of captions and request the frame of each."""
 
 import http.client
 import json
@@ -29,7 +29,7 @@ class Load:
 
 
 class Crowd:
-    """Browsers in a process of their own; it does not start without browsers."""
+    """Browsers in another process, which is not started for a load without browsers."""
 
     def __init__(self, port: int, load: Load) -> None:
         self._process = None
@@ -43,7 +43,7 @@ class Crowd:
             self._connection.recv()
 
     def forget(self) -> None:
-        """Start counting anew."""
+        """Reset what the browsers have received."""
         if self._process is not None:
             self._connection.send("forget")
 
@@ -87,7 +87,7 @@ def _open(port: int, path: str) -> http.client.HTTPResponse:
 
 
 def _stall(port: int) -> socket.socket:
-    """Ask for the stream and read nothing, with a buffer that is full after a few captions."""
+    """Request the stream and read nothing, with a buffer that is full after a few captions."""
     stalled = socket.socket()
     stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stalled.connect(("127.0.0.1", port))
@@ -96,7 +96,7 @@ def _stall(port: int) -> socket.socket:
 
 
 def _read(port: int, stream: http.client.HTTPResponse, seen: Seen) -> None:
-    """Get the frame of each caption, as the page does."""
+    """Request the frame of each caption, as the page does."""
     frames = http.client.HTTPConnection("127.0.0.1", port)
     event = ""
     with suppress(OSError, http.client.HTTPException):

@@ -1,7 +1,7 @@
-"""The captioner in the node that a user would write first, with which `benchmarks/node.py` compares the caption node.
+"""The simplest node around the captioner, with which `benchmarks/node.py` compares the caption node.
 
-One thread, rclpy's default queue of ten images, and the conversion of cv_bridge: each image is captioned in the
-callback, and those behind it wait in the queue. Run as ``python -m benchmarks.plain_caption_node --ros-args -p
+It has one thread, rclpy's default queue of ten images and the conversion of cv_bridge: each image is captioned in the
+callback, while later images wait in the queue. Run as ``python -m benchmarks.plain_caption_node --ros-args -p
 bundle:=FOLDER``; empty for the bundle that ships.
 """
 

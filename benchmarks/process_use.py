@@ -1,4 +1,4 @@
-"""Resident memory and processor time of a process, as Linux counts them."""
+"""Read the resident memory and the processor time of a process from /proc."""
 
 import os
 import re
@@ -8,13 +8,12 @@ _FIELDS = {"resident": "VmRSS", "private": "RssAnon", "shared": "RssFile", "shar
 
 
 def resident_mb(pid: int | None = None) -> dict[str, float]:
-    """Read the resident memory of a process, in units of 1e6 bytes.
-    ``pid``: process id; None reads that of this process.
+    """Read the resident memory of a process, in units of 1e6 bytes; ``pid`` None reads that of this process.
 
     Returns:
         ``private``: allocated memory; ``shared``: pages of mapped files, which other processes and the page cache
         share; ``shared_memory``: pages of POSIX shared memory, such as DDS's segments; ``resident``: the sum of the
-        three; ``peak``: greatest sum since the process began.
+        three; ``peak``: maximum of the sum since the process began.
 
     Raises:
         ProcessLookupError: the process has ended.

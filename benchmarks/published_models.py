@@ -1,12 +1,12 @@
-"""Published captioners beside the default bundle: time of a caption, memory, sizes, cost of the import.
+"""Compare published captioners with the default bundle: time of a caption, memory, sizes, cost of the import.
 
     python -m benchmarks.published_models [--only NAME ...] [--json FILE]
 
 No released weights are needed: models of the published architectures and sizes, with random weights, are saved as
 transformers saves them and imported by ``python -m export.import_checkpoint``, in float32 and in int8. All bundles
-search with the same beams for the same number of words, which the bias of the end token and the shortest caption
-enforce; the default bundle captions as it does on a robot. All take turns on every frame. A model takes 8 GB of memory
-and some minutes.
+search with the same beams for the same number of words, which the bias of the end token and the minimum length
+enforce; the default bundle captions as it does on a robot. The bundles take turns on every frame. A model takes 8 GB of
+memory and some minutes.
 """
 
 import json
@@ -35,7 +35,7 @@ from training.vision.torchvision_operators import declare_torchvision_operators
 ENGINE = "onnxruntime-cpu"
 BEAMS, WORDS = 5, 20
 QUESTION = "Describe it."
-"""Of chat models; its letters are tokens here: about as many as those of a sentence in a trained model."""
+"""Prompt of chat models. Its letters are tokens here: about as many as a sentence has in a trained model."""
 PRECISIONS = ("float32", "int8")
 _LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 
@@ -49,9 +49,9 @@ class Published:
     """A published model."""
 
     format: str
-    """Of ``export.import_checkpoint``."""
+    """Format for ``export.import_checkpoint``."""
     build: Callable[[], Any]
-    """Makes the model of transformers, with random weights."""
+    """Creates the transformers model with random weights."""
     processor: str
     """Class of its image processor."""
     frame: int
@@ -151,7 +151,7 @@ def published_models(
 
 
 def measured(name: str, folder: Path, threads: int, rounds: int) -> dict[str, Any]:
-    """Save, import and measure a model; ``folder`` holds the files meanwhile."""
+    """Save, import and measure a model; its files are written into ``folder``."""
     model = MODELS[name]
     print(f"{name}: saving random weights", file=sys.stderr, flush=True)
     write_model(model, folder / name)
@@ -209,7 +209,7 @@ def write_model(model: Published, folder: Path) -> None:
     with torch.no_grad():
         for name, parameter in made.named_parameters():
             if name.endswith(("output.bias", "predictions.bias", "decoder.bias")) and len(parameter) == count:
-                # Words differ by more than 8 bits round, as a trained model's do; no caption ends early.
+                # Logits differ by more than rounding to 8 bits, as in a trained model, and no caption ends early.
                 parameter.normal_(std=10.0)
                 parameter[frame.end] = -100.0
     made.save_pretrained(folder)
@@ -244,7 +244,7 @@ def write_model(model: Published, folder: Path) -> None:
 
 
 def _byte_pairs(special: Sequence[str], count: int) -> Any:
-    """Make a tokeniser of ``count`` pieces, all bytes among them, of BART's and of SmolVLM's kind."""
+    """Create a tokeniser as of BART and SmolVLM with ``count`` pieces, which include all bytes."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     pieces = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
@@ -276,7 +276,7 @@ def _write_chat(folder: Path, count: int) -> None:
 
 
 def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:
-    """Run the command of the import; return its duration and its greatest memory.
+    """Run the command of the import; return its duration and its peak memory.
 
     Raises:
         ImportFailedError: it failed.

@@ -2,9 +2,9 @@
 
     python -m benchmarks.serve [--bundle FOLDER] [--rate 5] [--browsers 20] [--stalled 3] [--json FILE]
 
-Captions frames in the process that serves the page, which costs the captioner more than a node in another process,
+Frames are captioned in the process that serves the page, which costs the captioner more than a node in another process,
 alternately without browsers and with some, of which a few stop reading. The browsers are in another process; each reads
-the stream and gets the frame of every caption. They share the processor with the captioner here, and not on a robot.
+the stream and requests the frame of every caption. Unlike on a robot, they share the processor with the captioner.
 """
 
 import sys
@@ -93,9 +93,9 @@ def measure_load(
         cameras: their number; all have this source.
 
     Returns:
-        Captions a second; age of the captions when they are complete, milliseconds; CPU time of this process a caption;
-        for the browsers that read, what each got a second and the age of a frame when it had arrived; how many captions
-        those that read and those that stopped reading missed.
+        Captions a second; age of the captions when they are complete, milliseconds; CPU time of this process and number
+        of encoded frames per caption; for the browsers that read, the frames that each received a second, the age of
+        the frames at their arrival, and the megabytes that all received a second.
     """
     hub = Hub()
     with ExitStack() as stack:
@@ -142,7 +142,7 @@ def _pass_on(feed: SourceFeed, hub: Hub, seconds: float) -> list[float]:
         item = feed.next(min(left_s, 0.1))
         if isinstance(item, CaptionRecord) and item.age_s is not None:
             ages_ms.append(1e3 * item.age_s)
-            # The browsers compute ages from the time when the frame was read, on the clock that all processes share.
+            # The name carries the time at which the frame was read, on the clock that all processes share.
             hub.publish(replace(item, name=repr(item.received_monotonic_s - item.age_s)))
     return ages_ms
 

@@ -91,10 +91,10 @@ def measure_layout(
     seconds: float,
     node_parameters: Mapping[str, object],
 ) -> dict[str, float]:
-    """Run caption nodes and a camera node for each of their cameras, and measure the caption nodes.
+    """Run caption nodes, and a camera node for each of their cameras, and measure the caption nodes.
 
     Args:
-        nodes: the cameras of each caption node.
+        nodes: names of the cameras of each caption node.
         frames: images of each camera, (H, W, 3) uint8.
         rate_hz: images per second of each camera.
 

@@ -1,4 +1,4 @@
-"""Two other decoders in torch for the weights of a SMArT: the published style, and a cache that is reordered.
+"""Two other decoders in torch for the weights of a SMArT model: the published style, and a reordered cache.
 
 Both run in :func:`training.decoding.beam_search.beam_search`, as its ``Rows``; :class:`training.models.smart.Smart` has
 the cache that ships, whose slots are never reordered. Written from a description of the published code, not copied.

@@ -40,7 +40,7 @@ TEACHING = PhaseConfig(name="teaching", epochs=1, learning_rate=3e-4, schedule="
 _NEVER = 1e6
 """Minutes between checkpoints: none is written while steps are measured."""
 _GPU_SETTLING_STEPS = 20
-"""More than the batches that are read ahead, so that a block does not live on them."""
+"""More than the number of batches that are read ahead, so that a block does not profit from them."""
 
 
 class _EnoughStepsError(Exception):
@@ -233,10 +233,10 @@ def seconds_per_step(
     Args:
         run: trains; it is left after the last measured step.
         settling_steps: steps after the first one that are not measured.
-        clock: in seconds.
+        clock: returns seconds.
 
     Raises:
-        RuntimeError: the run ended before.
+        RuntimeError: the run ended before its last measured step.
     """
     done, began = 0, 0.0
 
@@ -262,7 +262,7 @@ def seconds_per_step(
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, least and greatest of the blocks."""
+    """Return median, minimum and maximum of the blocks."""
     found = {"median": statistics.median(values), "min": min(values), "max": max(values)}
     return {name: round(value, 3) for name, value in found.items()}
 

@@ -1,1 +1,1 @@
-"""A soak of the caption node: images good and bad, disturbances, what is recorded, and the checks of it."""
+"""A soak of the caption node: good and bad images, disturbances, records of what happens, and their checks."""

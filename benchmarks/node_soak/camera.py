@@ -1,7 +1,7 @@
 """The camera and the detector of a soak.
 
-The camera publishes good and bad images at a rate, raw or compressed; the detector the objects of every image, right
-ones and what detectors do wrong.
+The camera publishes good and bad images at a rate, raw or compressed. The detector publishes objects for every image,
+either correct ones or with the faults of real detectors.
 """
 
 import math
@@ -23,7 +23,7 @@ _OTHER_CLOCK_S = 1000
 _CONTROL_CHARACTERS = "cup\x1b]0;soak\x07\r\n\x00"
 
 FAULTS = ("none", "another clock", "no stamps", "numbers that are none", "control characters", "silent")
-"""What can be wrong with the detector."""
+"""Faults of the detector."""
 
 
 class Detector:
@@ -56,7 +56,7 @@ class Detector:
 
 
 class Camera:
-    """Publishes on a thread of its own, from the beginning of the block to its end, and records what it published."""
+    """A context manager that publishes images on a thread and records what it published."""
 
     def __init__(
         self,

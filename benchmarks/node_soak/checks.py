@@ -1,4 +1,4 @@
-"""The checks of a soak: each returns the problems that it found, one sentence each."""
+"""The checks of a soak; each returns the problems that it found, one sentence each."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -75,8 +75,8 @@ def check_counts(record: Record) -> list[str]:
 def memory_slope_mb_per_minute(samples: Sequence[tuple[float, float]], warm_up_s: float) -> float | None:
     """Fit the growth of memory after the warm-up.
 
-    The slope is the Theil-Sen estimator, the median of the slopes between all pairs of samples: single high samples,
-    while an overlay is drawn for a while, do not change it.
+    The slope is the Theil-Sen estimator, the median of the slopes between all pairs of samples, which single high
+    samples, such as while an overlay is drawn, do not change.
 
     Args:
         samples: time in seconds and memory in 1e6 bytes.

@@ -1,4 +1,4 @@
-"""What a robot's operators do to a running caption node, one disturbance at a time, in random order."""
+"""Disturbances of a running caption node, as a robot's operators cause them, one at a time and in random order."""
 
 import random
 from collections.abc import Callable
@@ -43,7 +43,7 @@ _LISTENED = (
 
 
 class Disturbances:
-    """Chooses disturbances, does them, and records what is not as it should be."""
+    """Chooses disturbances, performs them, and records wrong reactions of the node."""
 
     def __init__(self, user: User, detector: Detector, record: Record, seed: int) -> None:
         self._user, self._record, self._random = user, record, random.Random(seed)
@@ -64,12 +64,12 @@ class Disturbances:
         }
 
     def next(self) -> None:
-        """Do one disturbance; takes up to about two seconds.
+        """Perform one disturbance, which takes up to about two seconds.
 
         Raises:
             NoAnswerError: the node did not answer a call in time.
         """
-        if not self._left:  # each kind as often as its weight, in another order each time
+        if not self._left:  # each kind as often as its weight, in a new order each time
             self._left = [kind for kind, weight in self._kinds.items() for _ in range(weight)]
             self._random.shuffle(self._left)
         kind = self._left.pop()
@@ -77,7 +77,7 @@ class Disturbances:
         kind()
 
     def rest(self) -> None:
-        """Stop listening, and give every parameter its first value: the node is in the same state at each rest.
+        """Stop listening and reset every parameter to its first value, so that all rests find the node in one state.
 
         Raises:
             NoAnswerError: the node did not answer a call in time.

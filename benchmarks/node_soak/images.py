@@ -1,7 +1,7 @@
-"""Serialised image messages of a soak, good and bad, and the answer that each has to get.
+"""Serialised image messages of a soak, good and bad, and the answer that each must get.
 
-Messages are serialised once. Before each publication, stamp and frame id are written into the bytes, so that 30 images
-of 1080p per second cost the camera two copies each.
+Messages are serialised once. Before each publication, stamp and frame id are written into the bytes, so that an image
+costs the camera only two copies, at 30 images of 1080p per second.
 """
 
 import array
@@ -36,14 +36,14 @@ Stamp = tuple[int, int]
 
 
 class Answer(Enum):
-    """The answer that an image has to get."""
+    """The answer that an image must get."""
 
     CAPTION = "caption"
     ERROR = "error"
     CAPTION_OR_ERROR = "caption or error"
-    """An error by its stamp, unless every age is accepted."""
+    """An error because of its stamp, unless every age is accepted."""
     NONE = "none"
-    """None: the bytes are not an image message."""
+    """No answer, because the bytes are not an image message."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Template:
     serialised: bytes
     """Plain CDR, or arbitrary bytes where the answer is ``Answer.NONE``."""
     answer: Answer
-    """The answer that it has to get; an image whose age is wrong may always be answered as stale."""
+    """The answer that it must get; an image whose age is wrong may always be answered as stale."""
     picture: str = ""
-    """Key of its expected caption; empty where there is none."""
+    """Key of its expected caption; empty if there is none."""
     shift_s: int | None = 0
-    """What is added to the present time for its stamp; None for a stamp before 1970."""
+    """Difference of its stamp from the present time, seconds; None for a stamp before 1970."""
 
     def stamped(self, number: int, now_ns: int) -> tuple[bytes, Stamp]:
         """Return the message with a stamp and the frame id of a number, and the stamp."""
@@ -98,9 +98,7 @@ def number_of(frame_id: str) -> int | None:
 
 
 def raw_templates(pictures_bgr: Sequence[NDArray[np.uint8]], seed: int) -> Templates:
-    """Return messages of the topic `image`.
-    ``pictures_bgr``: uint8 (H, W, 3) each; ``seed``: of the random bytes.
-    """
+    """Return messages of the topic `image`; pictures are uint8 (H, W, 3), random bytes come from ``seed``."""
     picture = pictures_bgr[0]
     height, width = picture.shape[:2]
     fields = encode_image(picture)

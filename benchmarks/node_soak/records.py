@@ -1,4 +1,4 @@
-"""What happens in a soak, recorded for the checks."""
+"""Records of what happens in a soak, for the checks."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Answered:
     text: str
     score: float
     faults: tuple[str, ...] = ()
-    """Fields that hold numbers that are none, or control characters."""
+    """Fields with NaN, infinity or control characters, one clause each."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Counts:
 
 @dataclass
 class Record:
-    """All that the checks of a soak need.
+    """Records of a soak, the input of its checks.
 
     Attributes:
         published: message and stamp of every image, by its number.

@@ -44,7 +44,7 @@ class Soak:
     compressed: bool
     seconds: float
     warm_up_s: float
-    """Time at the beginning that is left out of the fit of the memory."""
+    """Time at the beginning that the fit of the memory leaves out."""
     bad_share: float
     """Probability that an image is bad."""
     disturb_every_s: float
@@ -175,7 +175,7 @@ def _disturb(
 def _memory_at_rest(process: NodeProcess, user: User, disturbances: Disturbances) -> float:
     """Measure the resident memory in 1e6 bytes without listeners and with the first value of every parameter.
 
-    What the node needs for listeners and for the transport of the moment is no growth.
+    The memory for listeners and for messages in transit is not growth.
     """
     disturbances.rest()
     samples = []
@@ -201,7 +201,7 @@ def _wait_until_quiet(user: User, record: Record) -> None:
 
 
 def _end(process: NodeProcess, record: Record) -> None:
-    """End the node as a terminal does, and record what is not as it should be."""
+    """End the node with SIGINT, and record a wrong exit status or a logged exception."""
     lived = process.exit_status is None
     status = process.stop()
     if lived and status:

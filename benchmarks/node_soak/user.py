@@ -23,10 +23,10 @@ from smart_caption_ros.nodes.demo.processes import NodeProcess
 CAPTION_NODE = "/caption_node"
 CAPTION_TOPIC = "/robot/caption"
 TIMEOUT_S = 120.0
-"""How long anything may take on a busy machine."""
+"""Maximum time of every call and wait, on a busy machine, seconds."""
 
 MAY_BE_UNKNOWN = "calibrated_confidence"
-"""The number of a caption that is NaN where its bundle has no table for it."""
+"""The field of a caption that is NaN if its bundle has no calibration."""
 _QUEUE = 1000
 
 
@@ -35,7 +35,7 @@ class NoAnswerError(Exception):
 
 
 class User(NodeInOwnContext):
-    """Everything happens in the thread that calls its methods."""
+    """The node of a user; everything happens on the thread that calls its methods."""
 
     node_name = "soak"
 
@@ -132,9 +132,9 @@ def _counts(values: dict[str, str]) -> Counts:
 
 
 def faults_of(value: Any, name: str = "") -> Iterator[str]:
-    """Yield what no message of the node may hold, by its field: numbers that are none, and control characters.
+    """Yield the fields of a message that hold NaN, infinity or control characters, which no message of the node may.
 
-    The header is the image's, unchanged.
+    The header is left out, because it is copied from the image.
     """
     if isinstance(value, float):
         if not math.isfinite(value) and name != MAY_BE_UNKNOWN:
