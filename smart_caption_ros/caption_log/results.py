@@ -12,8 +12,6 @@ from smart_caption_ros.caption_log.times import iso_utc
 from smart_caption_ros.files import replaced_atomically, write_bytes_atomically
 from smart_caption_ros.json_text import json_text
 
-PICTURE, PICTURE_FILE = "picture_base64", "picture_file"
-
 
 def place_of(pose: Mapping[str, Any]) -> str:
     """Return a position for a person: "map 1.20, 3.40, 0.00"."""
@@ -49,7 +47,7 @@ def export_csv(rows: Iterable[LogRow], path: Path, pictures: Path | None = None)
         for row in rows:
             if not count:
                 names = list(row.values)
-                writer.writerow(["id", "time", *names, PICTURE if pictures is None else PICTURE_FILE])
+                writer.writerow(["id", "time", *names, "picture_base64" if pictures is None else "picture_file"])
             if pictures is None:
                 picture = base64.b64encode(row.picture or b"").decode("ascii")
             else:

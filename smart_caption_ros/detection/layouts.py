@@ -1,6 +1,6 @@
 """Layouts of the inputs and outputs of ONNX detectors. A layout is recognised from the graph itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smart_caption_ros.detection.detections import Candidates
-from smart_caption_ros.engines.base import EngineError, Graph, Tensor
+from smart_caption_ros.engines.base import Arrays, EngineError, Graph, Tensor
 from smart_caption_ros.imaging import resize_image
-
-Arrays = Mapping[str, np.ndarray]
 
 STRIDES = (8, 16, 32)
 """Pixels between the cells of each YOLOX grid."""

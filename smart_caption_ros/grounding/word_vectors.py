@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 from smart_caption_ros.errors import CoverageError
 from smart_caption_ros.files import cache_folder, folder_replaced_atomically, sha256_of_bytes
 
+DEFAULT_TABLE = Path(__file__).resolve().parent / "data" / "word_vectors.npz"
+"""The table in the package, made by `recipes/lexicon` of commit 8c43a21."""
 _VECTORS, _WORDS, _SOURCE = "vectors.npy", "words.txt", "source.json"
-
-
-def default_table_path() -> Path:
-    """Return the path of the table in the package, made by `recipes/lexicon` of commit 8c43a21."""
-    return Path(__file__).resolve().parent / "data" / "word_vectors.npz"
 
 
 class WordVectors:
@@ -47,7 +44,7 @@ class WordVectors:
         A text file is converted into the user's cache once, and again after it has changed, and then memory-mapped.
         Raises CoverageError for a file that is missing or malformed.
         """
-        chosen = default_table_path() if path is None else Path(path)
+        chosen = DEFAULT_TABLE if path is None else Path(path)
         if not chosen.is_file():
             raise CoverageError(f"{chosen}: no such file of word vectors; give a GloVe text file, as published")
         return _read_table(chosen) if chosen.suffix == ".npz" else _map_text(chosen)

@@ -46,7 +46,7 @@ class History:
         self._moments[moment.number] = moment
         self._bytes += len(moment.picture or b"")
         earliest_s = moment.live.received_monotonic_s - SPAN_S
-        while (
+        while self._moments and (
             self._bytes > MAX_BYTES
             or len(self._moments) > MAX_MOMENTS
             or next(iter(self._moments.values())).live.received_monotonic_s < earliest_s

@@ -5,7 +5,7 @@ import pytest
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
 from smart_caption_ros.grounding import CoverageError, WordVectors
-from smart_caption_ros.grounding.word_vectors import default_table_path
+from smart_caption_ros.grounding.word_vectors import DEFAULT_TABLE
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +98,6 @@ def test_a_missing_file_and_a_damaged_table_are_refused(tmp_path):
     with pytest.raises(CoverageError, match="no such file of word vectors"):
         WordVectors.load(tmp_path / "nowhere.txt")
     path = tmp_path / "table.npz"
-    path.write_bytes(default_table_path().read_bytes()[:-40])
+    path.write_bytes(DEFAULT_TABLE.read_bytes()[:-40])
     with pytest.raises(CoverageError, match="is no table of word vectors"):
         WordVectors.load(path)

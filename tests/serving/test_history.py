@@ -41,3 +41,11 @@ def test_the_oldest_go_where_there_are_too_many_or_their_pictures_are_too_large(
     for number in range(20, 25):
         kept.add(moment(number, 1000.0))
     assert len(numbers(kept)) == 5, "what was forgotten counts no more"
+
+
+def test_a_picture_that_is_too_large_by_itself_is_not_kept(monkeypatch):
+    monkeypatch.setattr(history, "MAX_BYTES", 50)
+    kept = History()
+    kept.add(moment(1, 1000.0, size=51))
+    kept.add(moment(2, 1000.0))
+    assert numbers(kept) == [2]

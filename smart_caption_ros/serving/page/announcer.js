@@ -1,4 +1,4 @@
-// Lets a screen reader read captions: only changed ones, and at most one every INTERVAL_S seconds, the newest.
+// Lets a screen reader read the newest caption if it has changed, at most once every INTERVAL_S seconds.
 
 import { setText, stored } from "./elements.js";
 

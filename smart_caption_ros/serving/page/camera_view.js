@@ -1,4 +1,4 @@
-// One camera: its frame and caption large, and what is known beside them.
+// The view of one camera: its frame and caption, and its measures, objects and hypotheses.
 
 import { Announcer } from "./announcer.js";
 import { Chart } from "./chart.js";
@@ -24,7 +24,7 @@ export class CameraView {
   #isLoading = false;
   waitingFor = ""; // what the feed waits for, or ""
 
-  // onChange: called when another caption may be shown: nothing holds this one any more, or its frame was loaded.
+  // onChange: called when another caption may be shown, because nothing holds the shown one or its frame was loaded.
   constructor(onChange) {
     this.#onChange = onChange;
     this.#links = new Links(byId("words"), byId("objects"), byId("detail"), this.#picture, onChange);
@@ -70,7 +70,7 @@ export class CameraView {
     this.#drawMeasures(caption);
   }
 
-  // Write what changes with time, too.
+  // Update what changes with time.
   tick({ now, isConnected, isPaused, note }) {
     const known = this.#known;
     const caption = this.#shown;
@@ -112,7 +112,7 @@ export class CameraView {
     setText(byId("reason"), caption.coverage_message);
   }
 
-  // The notice is written anew as its figures change, and read out as its meaning does.
+  // Update the notice with every change, but let it be read out only if more than its figures changed.
   #drawNotice(state, caption, note) {
     const parts = [];
     const known = this.#known;
@@ -127,7 +127,7 @@ export class CameraView {
   }
 }
 
-// What the beam search ended with, the most probable first; the caption is one of them.
+// List the final hypotheses of beam search, the most probable first; the caption is one of them.
 function drawHypotheses(caption) {
   const found = [{ text: caption.text, score: caption.score, isChosen: true }, ...caption.alternatives];
   found.sort((one, other) => (other.score ?? -Infinity) - (one.score ?? -Infinity));

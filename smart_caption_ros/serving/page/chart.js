@@ -1,4 +1,4 @@
-// A small line chart of the last two minutes, with its axes; where there was silence it has a gap.
+// A small line chart of the last two minutes, with axes, and with gaps where there were no captions.
 
 import { element, setText, svgElement } from "./elements.js";
 import { isSilence } from "./state.js";

@@ -1,4 +1,4 @@
-// The stream of events: connects, says how it stands, and connects again after the server was away.
+// The stream of events: connects, shows the state of the connection, and reconnects after a failure.
 
 import { setText } from "./elements.js";
 
@@ -10,7 +10,7 @@ export class Connection {
   #source = null;
   #failures = 0;
 
-  // line: the element that says how the connection stands; handlers: event name -> function of its data.
+  // line: the element that shows the state of the connection; handlers: event name -> function of its data.
   constructor(line, handlers) {
     this.#line = line;
     this.#handlers = handlers;
@@ -33,7 +33,7 @@ export class Connection {
     }
   }
 
-  // The browser's own attempts end where an answer is an error, so every attempt is made here.
+  // Reconnect here, because the browser itself gives up after an error response.
   async #lost() {
     this.#source.close();
     const wait = RETRY_S[Math.min(this.#failures++, RETRY_S.length - 1)];
@@ -43,10 +43,10 @@ export class Connection {
       if (answer.status === 401) {
         this.#say("refused", "The server does not accept this page's token any more: open the address that it printed.");
       } else if (answer.status === 503) {
-        this.#say("lost", "The server has as many visitors as it takes; trying again …");
+        this.#say("lost", "The server has its maximum number of visitors; trying again …");
       }
     } catch {
-      // It is away.
+      // The server does not answer.
     }
     setTimeout(() => this.start(), 1000 * wait);
   }

@@ -1,4 +1,4 @@
-// Elements of the page. Text from outside is only ever set as textContent, and made visible before.
+// Creates and fills elements of the page. Text from outside is set as textContent alone, after visible().
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -12,7 +12,7 @@ export function svgElement(tag, { text, ...attributes } = {}) {
   return filled(document.createElementNS(SVG, tag), text, attributes);
 }
 
-// Give `parent` one child for each item and keep the children that it has, so that keyboard focus stays where it is.
+// Give `parent` one child for each item. Existing children are reused, so that keyboard focus stays where it is.
 export function matchChildren(parent, items, make, update) {
   while (parent.children.length > items.length) parent.lastElementChild.remove();
   items.forEach((item, index) => {
@@ -21,13 +21,13 @@ export function matchChildren(parent, items, make, update) {
   });
 }
 
-// Write text only where it differs: a screen reader and the browser's layout then see no change.
+// Set the text of a node only if it differs, so that a screen reader and the layout see no change.
 export function setText(node, text) {
   const shown = visible(text);
   if (node.textContent !== shown) node.textContent = shown;
 }
 
-// Write text whose pieces between backticks are commands, as it is.
+// Set a text in which the pieces between backticks are commands, which are shown as code.
 export function setCommands(node, text) {
   const shown = visible(text);
   if (node.textContent === shown.replaceAll("`", "")) return;
@@ -35,7 +35,7 @@ export function setCommands(node, text) {
   node.replaceChildren(...pieces.map((piece, index) => (index % 2 ? literal("code", piece) : piece)));
 }
 
-// Text on one line whose control characters, and marks that reverse the direction, are shown as escapes.
+// Return a text on one line, with escapes for control characters and marks that reverse the direction.
 export function visible(text) {
   return text
     .trim()

@@ -5,13 +5,13 @@ import { coloursOf, writeWords } from "./links.js";
 import { Picture } from "./picture.js";
 import { ago, seconds, stateOf } from "./state.js";
 
-const PERIOD_S = 0.5; // frames of one tile
+const PERIOD_S = 0.5; // between two frames of a tile
 
 export class Grid {
   #list = byId("grid");
   #tiles = new Map();
 
-  // Have a tile for each camera, in the order of their names.
+  // Show a tile for each camera, in the order of their names.
   show(cameras, hrefOf) {
     for (const [name, tile] of this.#tiles) {
       if (cameras.get(name) === tile.known) continue;
@@ -69,7 +69,7 @@ class Tile {
     this.item.append(frame, head, this.#words, this.#note);
   }
 
-  // Show the newest caption with its frame, not more often than a person can follow.
+  // Show the newest caption with its frame, at most once every PERIOD_S seconds.
   async offer() {
     const { caption } = this.known;
     if (this.#isLoading || !caption || caption === this.#shown || seconds() < this.#dueS) return;
@@ -77,7 +77,7 @@ class Tile {
     this.#dueS = seconds() + PERIOD_S;
     const image = await Picture.load(caption);
     this.#isLoading = false;
-    if (image === null && caption.picture !== null && this.known.caption !== caption) return; // its frame has gone
+    if (image === null && caption.picture !== null && this.known.caption !== caption) return; // the server dropped its frame
     this.#shown = caption;
     const colours = coloursOf(caption);
     this.#picture.show(caption, image, colours);

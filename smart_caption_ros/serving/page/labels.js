@@ -1,7 +1,7 @@
-// Where labels stand over a picture: none covers another or leaves the picture; one that finds no place gives way.
+// Places labels over a picture so that none covers another or leaves the picture; a label without a place is hidden.
 
 const GAP = 2;
-const LEADERS = [14, 30, 50]; // distances of a label from its box, where there is no place at the box
+const LEADERS = [14, 30, 50]; // distances of a label from its box, if there is no place at the box
 
 // labels: [{box: [x1, y1, x2, y2], width, height}] in pixels of the screen, the most important first.
 // Returns for each [x, y], its top left corner, or null.
@@ -22,7 +22,7 @@ export function placeLabels(labels, width, height) {
   });
 }
 
-// The line from a label to its box, [x1, y1, x2, y2]; null where they touch.
+// The line from a label to its box, [x1, y1, x2, y2]; null if they touch.
 export function leaderOf(label, [x, y]) {
   const [x1, y1, x2, y2] = label.box;
   const nearest = (low, high, value) => Math.min(Math.max(value, low), high);

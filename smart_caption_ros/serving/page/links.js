@@ -1,12 +1,12 @@
-// The words of a caption and its objects as buttons; pointing at one, or focusing it, marks what belongs to it.
+// The words and the objects of a caption as buttons; pointing at one, or focusing it, marks what belongs to it.
 
 import { element, matchChildren, setText, visible } from "./elements.js";
 import { looksForObjects, nounAt, probabilityOf, wordsOf } from "./record.js";
 
 const COLOURS = 6;
 const UNSURE = 0.3; // a less probable word is grey
-const STILL_MS = 15_000; // a pointer that lies somewhere marks nothing
-const RELEASE_MS = 400; // from one word to the next, nothing changes
+const STILL_MS = 15_000; // after this time, a pointer that does not move marks nothing
+const RELEASE_MS = 400; // the caption is held for this time, while the pointer moves to the next word
 
 // The colour of each object: one for each class that the caption names, in the order of the nouns.
 export function coloursOf(caption) {
@@ -63,7 +63,7 @@ export class Links {
     });
   }
 
-  // Whether something is marked, or was a moment ago: another caption would mark something else.
+  // Whether something is marked, or was a moment ago, so that the caption has to stay.
   get holds() {
     return this.#current !== null || this.#releasing !== null;
   }
@@ -84,7 +84,7 @@ export class Links {
     this.#point(index === null ? null : { kind: "object", index });
   }
 
-  // Mark nothing, as the caption that is marked goes.
+  // Remove all marks, because another caption follows.
   release() {
     clearTimeout(this.#releasing);
     this.#pointed = this.#focused = this.#pinned = this.#releasing = null;
@@ -129,7 +129,7 @@ export class Links {
     };
     let [x, y] = [0, 0];
     list.addEventListener("pointermove", (event) => {
-      if (event.screenX === x && event.screenY === y) return; // what is under the pointer moved, and not the pointer
+      if (event.screenX === x && event.screenY === y) return; // the page moved under the pointer
       [x, y] = [event.screenX, event.screenY];
       this.#point(found(event));
     });
@@ -165,7 +165,7 @@ export class Links {
     this.#mark();
   }
 
-  // Arrow keys move within the words, of which one is a stop of the Tab key; to the left is on where they run so.
+  // Arrow keys move between the words, one of which is a tab stop; from right to left, the left arrow moves on.
   #move(event) {
     const nodes = [...this.#words.querySelectorAll("button")];
     const here = nodes.indexOf(event.target);

@@ -1,4 +1,4 @@
-// Puts the page together: events come in, the address says what is shown of them:
+// Connects the parts of the page: the events of the server arrive here, and the address says what is shown.
 // #now: all cameras, or the only one; #now?camera=front: one of them; with wall=1 without anything around it;
 // #before?...: the caption log, see past.js.
 
@@ -35,7 +35,7 @@ const connection = new Connection(byId("connection"), {
   caption(caption) {
     const isNew = !cameras.has(caption.camera);
     const { points } = Object.assign(known(caption.camera), { caption: dated(caption) });
-    // The newest caption is in the history of `hello`, too, which has its times rounded.
+    // The newest caption is also in the history of `hello`, whose times are rounded.
     if (!points.length || caption.at > points[points.length - 1][0] + 0.005) {
       points.push([caption.at, caption.coverage?.noun_coverage ?? null, caption.age_ms]);
     }
@@ -46,7 +46,7 @@ const connection = new Connection(byId("connection"), {
   status(status) {
     for (const [name, camera] of Object.entries(status.cameras)) known(name).status = camera;
     for (const [name, { caption }] of cameras) {
-      // It had this name by mistake, or gave way to another one.
+      // A camera without captions is unknown to the server, or was dropped for another one.
       if ((!caption || status.note) && !(name in status.cameras)) cameras.delete(name);
     }
     waitingFor = status.waiting_for;
@@ -65,7 +65,7 @@ byId("pause").addEventListener("click", () => {
 });
 byId("wall").addEventListener("click", () => {
   location.hash = hashOf({ ...route, isWall: true });
-  document.documentElement.requestFullscreen?.().catch(() => {}); // the wall fills the window then
+  document.documentElement.requestFullscreen?.().catch(() => {}); // if refused, the wall fills the window
 });
 byId("leave-wall").addEventListener("click", leaveWall);
 addEventListener("keydown", (event) => {
@@ -90,7 +90,7 @@ function readAddress() {
   const parameters = new URLSearchParams(query);
   const isPast = name === "before";
   route = { view: isPast ? "before" : "now", camera: parameters.get("camera"), isWall: parameters.has("wall") && !isPast };
-  setPaused(false); // the pause was of what was seen
+  setPaused(false); // a pause holds for the view in which it was made
   for (const [link, isCurrent] of [["to-now", !isPast], ["to-before", isPast]]) {
     if (isCurrent) byId(link).setAttribute("aria-current", "page");
     else byId(link).removeAttribute("aria-current");
@@ -123,7 +123,7 @@ function chosen() {
   return cameras.size > 1 ? null : ([...cameras.keys()][0] ?? "");
 }
 
-// Have the view that the address and the cameras ask for.
+// Show the view that the address and the cameras require.
 function arrange() {
   const name = chosen();
   const isGrid = name === null;
@@ -167,7 +167,7 @@ function setPaused(paused) {
   byId("pause").setAttribute("aria-pressed", String(paused));
 }
 
-// Write what changes with time.
+// Update what changes with time.
 function tick() {
   document.title = `${title()} – smart-caption`;
   if (document.hidden || route.view !== "now") return;
@@ -180,7 +180,7 @@ function tick() {
   setText(byId("grid-note"), byId("view").hidden ? camerasNote : "");
 }
 
-// The camera and its state; of several, those that are not live.
+// The title: the camera and its state; of several cameras, those that are not live.
 function title() {
   if (route.view === "before") return "Before";
   if (!connection.isLive) return "Not connected";

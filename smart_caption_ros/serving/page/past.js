@@ -1,6 +1,6 @@
-// What the caption log has: a search, its thumbnails by day and camera, and a caption with its frame.
+// The view of the caption log: a search, thumbnails of its results by day and camera, and a caption with its frame.
 //
-// The address has the whole view, so that a link opens it again: #before?words=cup&camera=front&id=1790000000000
+// The address describes the whole view, so that a link opens it again: #before?words=cup&camera=front&id=1790000000000
 
 import { element, matchChildren, sentence, setText } from "./elements.js";
 import { coloursOf, Links } from "./links.js";
@@ -34,7 +34,7 @@ export class Past {
     this.#older.hidden = true;
   }
 
-  // Show what the parameters of the address say.
+  // Show the view that the parameters of the address describe.
   async open(parameters) {
     this.#parameters = parameters;
     const search = searchOf(parameters).toString();
@@ -89,7 +89,7 @@ export class Past {
     else location.hash = address;
   }
 
-  // Read what a search can ask for; return whether there is a log to search.
+  // Read the cameras and days that the log has; return whether there is a log to search.
   async #readOverview() {
     const overview = await read("log.json");
     setText(this.#summary, sentence(overview.problem));
@@ -303,7 +303,7 @@ function searchOf(parameters) {
   return search;
 }
 
-// The same as the server takes them: a day of this browser's time zone is two times.
+// The parameters of a request: a day, in this browser's time zone, becomes two times.
 function queryOf(parameters) {
   const search = searchOf(parameters);
   const day = new Date(`${search.get("day")}T00:00`);

@@ -34,7 +34,7 @@ export class Picture {
     }
     let [x, y] = [0, 0];
     this.#svg.addEventListener("pointermove", (event) => {
-      if (event.screenX === x && event.screenY === y) return; // what is under the pointer moved, and not the pointer
+      if (event.screenX === x && event.screenY === y) return; // the page moved under the pointer
       [x, y] = [event.screenX, event.screenY];
       const group = event.target.closest("g.object");
       onPoint(group ? Number(group.dataset.index) : null);
@@ -55,7 +55,7 @@ export class Picture {
     }
   }
 
-  // image: the loaded frame of the caption; without it the frame before stays, and no box is drawn on it.
+  // image: the loaded frame of the caption; without it, the previous frame stays, without boxes.
   show(caption, image, colours) {
     this.#caption = caption;
     this.#colours = colours;
@@ -84,7 +84,7 @@ export class Picture {
     this.mark(new Set(), null);
   }
 
-  // Forget the frame, as another camera's must not stay.
+  // Hide the frame, which must not stay when another camera is shown.
   clear() {
     this.#image.hidden = true;
     this.#boxes.replaceChildren();
@@ -148,7 +148,7 @@ export class Picture {
     return this.#active.has(index) ? 0 : 1;
   }
 
-  // A shade with a soft hole, which looks like no box.
+  // A shade with a soft elliptic hole, which cannot be mistaken for a box.
   #makeShade() {
     const id = `looked-${++pictures}`;
     const gradient = svgElement("radialGradient", { id: `${id}-edge` });

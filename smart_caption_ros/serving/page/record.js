@@ -1,6 +1,6 @@
 // What the page reads from a caption record, whose keys docs/command_line.md lists.
 
-// The words; those of a sender that gives none are between the spaces of the text.
+// The words; without a list of words, those between the spaces of the text.
 export const wordsOf = ({ words, text }) =>
   words.length ? words : text.split(/\s+/u).filter(Boolean).map((word) => ({ text: word, log_probability: null, box_xyxy: null }));
 

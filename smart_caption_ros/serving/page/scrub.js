@@ -1,9 +1,9 @@
-// A slider over the last two minutes of a camera: the captions, and the frames that the server keeps, one a second.
+// A slider over the last two minutes of a camera: the captions and frames that the server keeps, one a second.
 
 import { element, setText } from "./elements.js";
 
 const SPAN_S = 120;
-const FRESH_S = 2; // time after which the list of what is kept is read again
+const FRESH_S = 2; // time after which the list of kept captions is read again
 
 export class Scrub {
   #slider = element("input", { type: "range", min: -SPAN_S, max: 0, step: 1, value: 0, id: "time-before-now", "aria-label": "Time before now" });

@@ -1,9 +1,9 @@
-// How a camera stands, in words, and how long ago something was.
+// The state of a camera in words, times in words, and the clock of the server.
 
 const SILENT_S = 5;
 const NODE_SILENT_S = 2;
 
-// Whether a time without captions is more than the pace of a camera: points are [seconds, ...], `last` the index of one.
+// Whether a time without captions is long for the pace of a camera; points: [seconds, ...]; last: index of the latest.
 export function isSilence(seconds, points, last = points.length - 1) {
   const pace = last > 0 ? points[last][0] - points[last - 1][0] : 0;
   return seconds > Math.max(SILENT_S, 3 * pace);
@@ -22,7 +22,7 @@ export function stateOf(known, now, isConnected) {
   return { state: "live", label: "Live" };
 }
 
-// "now", "7 s ago", "46 min ago", "3 h ago"; changes as seldom as it may.
+// "now", "7 s ago", "46 min ago", "3 h ago"; coarse, so that it changes seldom.
 export function ago(seconds) {
   if (!(seconds >= 2)) return "now";
   if (seconds < 120) return `${Math.floor(seconds)} s ago`;
