@@ -180,13 +180,13 @@ class CaptionFeed:
         with self._changed:
             self._statistics.pop(camera, None)
 
-    def add(self, live: CaptionRecord) -> None:
+    def add(self, record: CaptionRecord) -> None:
         """Apply the trust rule to a caption, count it, and add it to the queue."""
-        live = live.judged(self._trust)
+        record = record.judged(self._trust)
         with self._changed:
-            statistics = self._statistics.get(live.camera) or self._add_statistics(live.camera, live.source)
-            statistics.add(live)
-            self._put(live)
+            statistics = self._statistics.get(record.camera) or self._add_statistics(record.camera, record.source)
+            statistics.add(record)
+            self._put(record)
 
     def add_event(self, event: FeedEvent) -> None:
         with self._changed:

@@ -76,14 +76,14 @@ class LiveStatistics:
         """Time at which the last caption was received, or else the camera was added, by :func:`time.monotonic`."""
         return self.camera.last_received_monotonic_s or self._added_s
 
-    def add(self, live: CaptionRecord) -> None:
+    def add(self, record: CaptionRecord) -> None:
         camera = self.camera
         camera.is_online = True
         camera.captions += 1
-        camera.by_status = Counter(camera.by_status) + Counter([live.status])
-        camera.dropped += live.dropped
-        camera.last_received_monotonic_s = live.received_monotonic_s
-        self._ages_s.add(live.received_monotonic_s, live.age_s)
+        camera.by_status = Counter(camera.by_status) + Counter([record.status])
+        camera.dropped += record.dropped
+        camera.last_received_monotonic_s = record.received_monotonic_s
+        self._ages_s.add(record.received_monotonic_s, record.age_s)
 
     def set_health(self, health: Health, message: str) -> None:
         now_s = time.monotonic()

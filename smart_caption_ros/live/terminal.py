@@ -92,10 +92,11 @@ def caption_records(
                 report(f"waiting for {'; '.join(visible(sentence, 400) for sentence in feed.waiting_for)}")
 
 
-def caption_line(live: CaptionRecord) -> str:
+def caption_line(record: CaptionRecord) -> str:
     """Format a caption as a line: time, camera, the caption with its marks, and the figures in parentheses."""
-    figures = _figures(live).plain
-    return f"{_clock_time(live)} {visible(live.camera, 60)}: {_caption(live).plain}{f' ({figures})' if figures else ''}"
+    line = f"{_clock_time(record)} {visible(record.camera, 60)}: {_caption(record).plain}"
+    figures = _figures(record).plain
+    return f"{line} ({figures})" if figures else line
 
 
 @dataclass
@@ -127,7 +128,7 @@ def view(feed: CaptionFeed, lines: deque[RepeatedLine]) -> Group:
     parts.append(_camera_table(feed.cameras, time.monotonic()))
     captions = [line.item for line in lines if isinstance(line.item, CaptionRecord)]
     if captions:
-        newest = max(captions, key=lambda live: live.received_monotonic_s)
+        newest = max(captions, key=lambda record: record.received_monotonic_s)
         parts += [Text(), _caption(newest), _objects(newest), _figures(newest), Text()]
     else:
         parts += [Text("\nNo caption yet. Waiting for:"), *(Text(f"  {visible(s, 400)}") for s in feed.waiting_for)]
@@ -147,8 +148,8 @@ def _camera_table(cameras: tuple[CameraSummary, ...], now_s: float) -> Table:
             Text(visible(camera.camera, _MAX_WORD)),
             Text("-" if silent_s is None else f"{silent_s:.0f} s", "yellow" if (silent_s or 0) > _SILENT_S else ""),
             f"{camera.rate_hz:.1f}",
-            "-" if camera.age_p50_s is None else _milliseconds(camera.age_p50_s),
-            "-" if camera.age_p95_s is None else _milliseconds(camera.age_p95_s),
+            "-" if camera.age_p50_s is None else _duration(camera.age_p50_s),
+            "-" if camera.age_p95_s is None else _duration(camera.age_p95_s),
             str(camera.dropped),
             Text(str(failed), "bold red" if failed else ""),
             _health(camera),
@@ -179,19 +180,19 @@ def _line(shown: RepeatedLine) -> Text:
     return line
 
 
-def _caption(live: CaptionRecord) -> Text:
+def _caption(record: CaptionRecord) -> Text:
     """Format a caption with its nouns marked, or the status of an image without a caption."""
-    style = _STATUS_STYLES.get(live.status, "")
-    if not live.caption.text:
-        return Text(f"({live.status.value}: {visible(live.status_message)})", style)
+    style = _STATUS_STYLES.get(record.status, "")
+    if not record.caption.text:
+        return Text(f"({record.status.value}: {visible(record.status_message)})", style)
     states: dict[int, tuple[NounState, bool]] = {}  # word index -> state, whether the word is the noun's first
-    for noun in live.grounding.nouns[:_MAX_WORDS] if live.grounding is not None else ():
+    for noun in record.grounding.nouns[:_MAX_WORDS] if record.grounding is not None else ():
         length = len(noun.text.split())
         for place in range(noun.word_index, noun.word_index + min(length, _MAX_WORDS)):
-            states.setdefault(place, (live.state_of(noun), place == noun.word_index))
+            states.setdefault(place, (record.state_of(noun), place == noun.word_index))
     text = Text()
-    sentence = live.caption.text[:_MAX_TEXT]
-    words = [word.text for word in live.caption.words[: _MAX_WORDS + 1]] or sentence.split()
+    sentence = record.caption.text[:_MAX_TEXT]
+    words = [word.text for word in record.caption.words[: _MAX_WORDS + 1]] or sentence.split()
     for place, (word, start) in enumerate(zip(words[:_MAX_WORDS], word_starts(words, sentence), strict=False)):
         # A clitic ("'s") and a comma follow their word without a space.
         if place and sentence[start - 1 : start] == " ":
@@ -200,19 +201,19 @@ def _caption(live: CaptionRecord) -> Text:
         text.append(f"{_MARKS[state] if is_first else ''}{visible(word, _MAX_WORD)}", _NOUN_STYLES.get(state))
     if len(words) > _MAX_WORDS:
         text.append(" ...")
-    if live.status is not CaptionStatus.OK:
-        text.append(f" ({live.status.value})", style)
+    if record.status is not CaptionStatus.OK:
+        text.append(f" ({record.status.value})", style)
     return text
 
 
-def _objects(live: CaptionRecord) -> Text:
+def _objects(record: CaptionRecord) -> Text:
     """Format the detected objects with their scores, and marks for those that the caption names or misses."""
-    objects = live.caption.objects
-    if not live.looked_for_objects:
-        reason = f" ({visible(live.coverage_message)})" if live.coverage_message else ""
+    objects = record.caption.objects
+    if not record.looked_for_objects:
+        reason = f" ({visible(record.coverage_message)})" if record.coverage_message else ""
         return Text(f"objects: not known{reason}", _DIM)
-    named = {noun.object_index for noun in live.grounding.nouns} if live.grounding is not None else set()
-    missed = live.grounding.missed_classes if live.grounding is not None else ()
+    named = {noun.object_index for noun in record.grounding.nouns} if record.grounding is not None else set()
+    missed = record.grounding.missed_classes if record.grounding is not None else ()
     text = Text("objects: " if objects else "objects: none detected", _DIM)
     for place, item in enumerate(objects[:_MAX_OBJECTS]):
         mark = "+" if place in named else "-" if item.class_name in missed else ""
@@ -223,9 +224,9 @@ def _objects(live: CaptionRecord) -> Text:
     return text
 
 
-def _figures(live: CaptionRecord) -> Text:
+def _figures(record: CaptionRecord) -> Text:
     """Format confidence, calibrated confidence, coverage, noun support and times of a caption as a line."""
-    caption, grounding, parts = live.caption, live.grounding, []
+    caption, grounding, parts = record.caption, record.grounding, []
     if caption.text:
         parts.append(f"confidence {caption.confidence:.2f}")
     if caption.calibrated_confidence is not None:
@@ -234,14 +235,14 @@ def _figures(live: CaptionRecord) -> Text:
         parts.append(f"coverage {grounding.coverage:.2f}")
         if grounding.noun_support is not None:
             parts.append(f"support {grounding.noun_support:.2f}")
-    if live.age_s is not None:
-        parts.append(f"age {_milliseconds(live.age_s)}")
+    if record.age_s is not None:
+        parts.append(f"age {_duration(record.age_s)}")
     if caption.timing.total_s:
-        parts.append(f"work {_milliseconds(caption.timing.total_s)}")
-    if live.dropped:
-        parts.append(f"dropped {live.dropped}")
-    if live.name:
-        parts.append(visible(live.name, _MAX_WORD))
+        parts.append(f"work {_duration(caption.timing.total_s)}")
+    if record.dropped:
+        parts.append(f"dropped {record.dropped}")
+    if record.name:
+        parts.append(visible(record.name, _MAX_WORD))
     return Text("  ".join(parts), _DIM)
 
 
@@ -249,7 +250,7 @@ def _clock_time(item: FeedItem) -> str:
     return datetime.fromtimestamp(item.received_s).strftime("%H:%M:%S")
 
 
-def _milliseconds(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     if seconds < 10:
         return f"{1000 * seconds:.0f} ms"
     return f"{seconds:.0f} s" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -125,9 +125,9 @@ class Camera:
             if not self._is_open:  # closed while this image was on its way
                 return
             self._statistics.count_received(self._missing_before(info))
-            self.latest = image = self.received(message)
+            self.latest = image = self.received_image(message)
             self._detections.note_image(image.stamp_ns)
-            if not (self._is_wanted() and self._rate.passes(image.at_s, self._parameters.values["max_rate_hz"])):
+            if not (self._is_wanted() and self._rate.passes(image.received_s, self._parameters.values["max_rate_hz"])):
                 self._statistics.count(Count.PASSED_OVER)
             elif not self.waits_for_detections(image):
                 self._offer(image)
@@ -136,7 +136,7 @@ class Camera:
             else:
                 self._statistics.count(Count.DROPPED)
 
-    def received(self, message: ImageMessage) -> ReceivedImage:
+    def received_image(self, message: ImageMessage) -> ReceivedImage:
         """Return the record of an image that arrives now, with the detections that are expected for it."""
         stamp, now_s, values = stamp_ns(message.header), time.monotonic(), self._parameters.values
         if not self._uses_detections:

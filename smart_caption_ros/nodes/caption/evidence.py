@@ -60,11 +60,11 @@ def collect_evidence(caption: Caption, model: Model, found: FoundDetections | No
     """Collect the evidence for a caption; never raises.
 
     Args:
-        found: detections of the topic, which take precedence over the objects of the detector; None if the camera of
-            the image is unknown, or if the topic is not used.
+        found: detections of the topic, which take precedence over the objects of the detector; None if the topic is
+            not used, or for an image of a request whose camera is unknown or not subscribed.
     """
     if found is None and model.uses_topic:
-        found = FoundDetections(None, missing_reason="the camera of the image is unknown, so it has no detections")
+        found = FoundDetections(None, missing_reason="the image was sent in a request and has no detections")
     has_detector = model.captioner.detector is not None
     evidence = Evidence(caption, ObjectOrigin.DETECTOR if has_detector else ObjectOrigin.NONE)
     if found is not None and found.objects is not None:

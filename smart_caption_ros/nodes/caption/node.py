@@ -315,7 +315,7 @@ class CaptionNode(LifecycleNode):
         # The image is captioned whatever its age. With several cameras it is unknown which one it is from.
         camera = self._cameras[0] if len(self._cameras) == 1 else None
         image = (
-            camera.received(request.image)
+            camera.received_image(request.image)
             if camera
             else ReceivedImage(request.image, stamp_ns(request.image.header), time.monotonic())
         )
@@ -328,7 +328,7 @@ class CaptionNode(LifecycleNode):
         with self._awake(cameras):
             received = [(image, camera) for camera in cameras if (image := camera.latest) is not None]
             if received:
-                image, camera = max(received, key=lambda pair: pair[0].at_s)
+                image, camera = max(received, key=lambda pair: pair[0].received_s)
                 # The newest image of a slow camera may be older than max_age_s.
                 max_age_s = self._values["max_age_s"] and max(self._values["max_age_s"], IMAGE_TIMEOUT_S)
                 response.caption = self._describe(camera, image, max_age_s=max_age_s)

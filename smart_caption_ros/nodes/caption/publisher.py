@@ -135,7 +135,7 @@ class Publisher:
         if self._overlay is None or not self._overlay.is_watched or self._submitted - self._completed >= MAX_IMAGES:
             record = replace(record, image=None)
         # Not the image message, whose pixels would stay in memory during the wait.
-        given = (image.message.header, image.at_s, image.detections, record, model)
+        given = (image.message.header, image.received_s, image.detections, record, model)
         self._submitted += 1
         self._executor.submit(self._complete_and_publish, *given)
 

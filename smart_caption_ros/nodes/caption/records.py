@@ -19,7 +19,7 @@ class ReceivedImage:
 
     Attributes:
         stamp_ns: stamp of the image, nanoseconds; 0 for an image without a stamp.
-        at_s: time of arrival by :func:`time.monotonic`, seconds.
+        received_s: time of arrival by :func:`time.monotonic`, seconds.
         publisher: publisher of its camera; None if the camera is unknown.
         detections: the detections of the image that are expected on the topic; None if the topic is not used.
         dropped: number of images of its camera that were replaced since the last caption.
@@ -27,7 +27,7 @@ class ReceivedImage:
 
     message: ImageMessage
     stamp_ns: int
-    at_s: float
+    received_s: float
     publisher: "Publisher | None" = None
     detections: ExpectedDetections | None = None
     dropped: int = 0

@@ -58,7 +58,7 @@ class _CaptionTopic:
     images: dict[str, ImageHistory] = field(default_factory=dict)
     pending: deque[tuple[CaptionRecord, float]] = field(default_factory=deque)
     """Captions that wait for their images, each with the end of the wait (monotonic, seconds)."""
-    refused_format: int | None = None
+    reported_format: int | None = None
 
 
 class RosCaptionFeed(CaptionFeed):
@@ -100,7 +100,6 @@ class RosCaptionFeed(CaptionFeed):
         self._topics: dict[str, _CaptionTopic] = {}
         self._other_topics: tuple[str, ...] = ()
         self._other_cameras: set[str] = set()
-        self._forgotten_before = 0
         self._domain = node.context.get_domain_id()
         try:
             for name in self._wanted_topics:
@@ -261,8 +260,8 @@ class RosCaptionFeed(CaptionFeed):
             if len(self._other_cameras) < _MAX_OTHER_CAMERAS:
                 self._other_cameras.add(camera)
             return
-        if message.format_version != Caption.FORMAT_VERSION and message.format_version != topic.refused_format:
-            topic.refused_format = message.format_version
+        if message.format_version != Caption.FORMAT_VERSION and message.format_version != topic.reported_format:
+            topic.reported_format = message.format_version
             text = (
                 f"{topic.name} has captions of format {message.format_version}, and this program reads "
                 f"{Caption.FORMAT_VERSION}: install the same version of the package on both sides"
@@ -275,17 +274,15 @@ class RosCaptionFeed(CaptionFeed):
                 self._image_topics.pop(topic.placeholder, None)
             topic.placeholder = ""
             self.add_camera(camera, topic.name, f"captions on {topic.name}")
-            if self.forgotten != self._forgotten_before:
-                self._forget_cameras()
-        live = from_message(message, camera=camera, source=topic.name)
+            self._forget_cameras()
+        record = from_message(message, camera=camera, source=topic.name)
         if self._pose_lookup is not None:
-            live = replace(live, pose=self._pose_lookup(message.header))
-        topic.pending.append((live, time.monotonic() + _IMAGE_WAIT_S))
+            record = replace(record, pose=self._pose_lookup(message.header))
+        topic.pending.append((record, time.monotonic() + _IMAGE_WAIT_S))
         self._release(topic)
 
     def _forget_cameras(self) -> None:
-        """Forget the cameras that the feed has dropped."""
-        self._forgotten_before = self.forgotten
+        """Forget the cameras that the feed has dropped for a new one."""
         known = self.camera_names
         for topic in self._topics.values():
             for key, camera in list(topic.cameras.items()):
@@ -334,15 +331,15 @@ class RosCaptionFeed(CaptionFeed):
     def _release(self, topic: _CaptionTopic) -> None:
         """Pass on captions, in order, whose images have arrived or are overdue."""
         while topic.pending:
-            live, due_s = topic.pending[0]
-            history = topic.images.get(live.camera)
+            record, due_s = topic.pending[0]
+            history = topic.images.get(record.camera)
             image = None
-            if history is not None and live.stamp_ns is not None:
-                image = history.take(live.stamp_ns)
+            if history is not None and record.stamp_ns is not None:
+                image = history.take(record.stamp_ns)
                 if image is None and time.monotonic() < due_s and len(topic.pending) < _MAX_PENDING:
                     return
             topic.pending.popleft()
-            self.add(replace(live, image=image))
+            self.add(replace(record, image=image))
 
 
 def camera_name(topic: str, camera: str) -> str:

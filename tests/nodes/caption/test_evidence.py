@@ -114,7 +114,7 @@ def test_the_own_detector_stands_in_for_what_the_topic_lacks(stamp_ns, detection
         (9, 5, {"coverage": None}, "DISABLED", "noun coverage is off or could not be loaded"),
         (9, 5, {"without_topic": True}, "DISABLED", "objects_from is none"),
         (9, 5, {"without_topic": True, "uses_topic": True}, "NO_DETECTIONS",
-         "the camera of the image is unknown, so it has no detections"),
+         "the image was sent in a request and has no detections"),
         (9, 0, {}, "NO_DETECTIONS", "the image has no stamp"),
         (9, 4, {}, "NO_DETECTIONS", "the nearest detections are 1.000 s away, and detection_slop_s is 0.1"),
         (9, 6, {}, "DETECTIONS_LATE", "the nearest detections are 1.000 s away, and detection_slop_s is 0.1"),

@@ -332,7 +332,7 @@ def test_an_image_of_a_request_leaves_the_detections_of_the_camera_alone(shared)
     shared.detect(shared.front, 5, CUP)
     recorded = Image(**image_fields(20))
     recorded.header.stamp.sec = 1
-    assert shared.front.received(recorded).stamp_ns == SECOND
+    assert shared.front.received_image(recorded).stamp_ns == SECOND
     shared.put(shared.front, 30, stamp_s=5)
     shared.wait_until_idle()
     assert [item.class_name for item in shared.messages[shared.front.publisher][-1].objects] == ["cup"]
