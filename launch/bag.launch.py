@@ -1,8 +1,8 @@
 """Play a bag and caption it: `ros2 launch smart_caption_ros bag.launch.py bag:=/data/run_7 topic:=/camera/image_raw`.
 
-`ros2 bag play` plays the bag where rosbag2 is installed, with the clock of the recording; else the camera node does,
-with the images of one topic and the present time. The launch ends with the bag. The arguments of caption.launch.py can
-be given, too.
+`ros2 bag play` plays the bag if rosbag2 is installed, with the clock of the recording; otherwise the camera node
+publishes the images of one topic with the present time. The launch ends with the bag. The arguments of
+caption.launch.py can be given, too.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ from smart_caption_ros.sources.bag import DECODERS, Bag, choose_image_topic
 PACKAGE = "smart_caption_ros"
 SHARE = Path(get_package_share_directory(PACKAGE))
 ROSBAG2 = ("ros2bag", "rosbag2_transport", "rosbag2_py")
-STORAGE_IDS = {".mcap": "mcap", ".db3": "sqlite3"}  # of a file without its folder
+STORAGE_IDS = {".mcap": "mcap", ".db3": "sqlite3"}  # for a file without its folder
 COMPRESSED = "/compressed"
 END_TIMEOUT_S = "15"
 
@@ -103,7 +103,7 @@ def actions(context: LaunchContext) -> list[GroupAction]:
 
 
 def topic_with_rosbag2(bag: Path, topic: str | None) -> str:
-    """Find the image topic with rosbag2, which needs no package of PyPI.
+    """Find the image topic with rosbag2, so that no package of PyPI is needed.
 
     Raises:
         SourceError: the bag cannot be read, or has no such topic; one sentence.
@@ -123,9 +123,9 @@ def topic_with_rosbag2(bag: Path, topic: str | None) -> str:
 
 
 def rosbag2_player(bag: Path, topic: str, rate: float) -> ExecuteProcess:
-    """Play the topic with rosbag2, and the clock of the recording."""
+    """Play the topic with rosbag2, with the clock of the recording."""
     return ExecuteProcess(
-        # The path first: --topics takes every argument up to the next option.
+        # The path comes first, because --topics takes all arguments up to the next option.
         cmd=["ros2", "bag", "play", str(bag), "--clock", "--rate", f"{rate:g}", "--topics", topic],
         output="screen",
         sigterm_timeout=END_TIMEOUT_S,

@@ -1,7 +1,7 @@
 """Start the caption node: `ros2 launch smart_caption_ros caption.launch.py image_topic:=/camera/image_raw`.
 
 `ros2 launch smart_caption_ros caption.launch.py --show-args` lists the arguments. A launch file that includes this one
-keeps its own arguments and environment: what is set here stays here.
+keeps its own arguments and environment: values that are set here do not leave this file.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from launch_ros.actions import LifecycleNode
 from smart_caption_ros.nodes import launching
 
 PACKAGE = "smart_caption_ros"
-END_TIMEOUT_S = "15"  # the node answers the image in progress; launch's default of 5 s is short for a busy machine
+END_TIMEOUT_S = "15"  # the node first answers the image in progress; 5 s, the default of launch, is too short
 CONFIG = Path(get_package_share_directory(PACKAGE), "config")
 ARGUMENTS = [
     DeclareLaunchArgument(name, default_value=default, description=description)

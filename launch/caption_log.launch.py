@@ -31,7 +31,7 @@ ARGUMENTS = (
 
 
 def caption_log_node(context: LaunchContext) -> list[LogInfo | Node]:
-    """Create the node, which starts again whenever it ends.
+    """Create the node, which is started again whenever it ends.
 
     Raises:
         ValueError: the parameter file is missing; one sentence, which launch prints.

@@ -42,7 +42,7 @@ def camera_node(context: LaunchContext) -> list[LogInfo | Node]:
         executable="camera_node",
         name="camera_node",
         namespace=context.launch_configurations.get("namespace", ""),
-        # A dictionary with a string stays a string: the index of a webcam must not become a number.
+        # In a dictionary the value stays a string: the index of a webcam must not become a number.
         parameters=[{"source": LaunchConfiguration("source").perform(context)}],
         output="screen",
         sigterm_timeout=END_TIMEOUT_S,

@@ -85,7 +85,7 @@ def printed(text):
 
 
 def memory_mib(file):
-    """Return what the step took at most, by the free memory of the machine and the used memory of the card."""
+    """Return the maximum memory use of a step, from the free memory of the machine and the used memory of the card."""
     free, *used = zip(*(map(int, line.split()) for line in file.read_text().splitlines()))
     return {"machine": free[0] - min(free), "card": max(used[0]) - used[0][0] if used else None}
 
