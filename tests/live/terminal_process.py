@@ -71,7 +71,7 @@ class TerminalProcess:
 
     @property
     def screen(self):
-        """What a person sees: the last drawing on the alternate screen, or nothing outside of it."""
+        """The visible text: the last drawing on the alternate screen, or nothing outside of it."""
         _, entered, shown = self.received.rpartition("\x1b[?1049h")
         if not entered or "\x1b[?1049l" in shown:
             return ""

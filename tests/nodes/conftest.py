@@ -1,4 +1,4 @@
-"""What the tests of single parts of the nodes share: a node in a ROS domain of its own, and waiting."""
+"""Fixtures for tests of single parts of the nodes: nodes in separate ROS domains."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def node(node_with):
 
 @pytest.fixture
 def stranger(node):
-    """Another node, as of another process: one process has one type for each topic."""
+    """A node with its own context, like one of another process, because a process has one type per topic."""
     import rclpy
     from rclpy.context import Context
     from rclpy.node import Node

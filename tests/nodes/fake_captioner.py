@@ -1,4 +1,4 @@
-"""A captioner whose answers are known beforehand: it names the shade of grey that a frame is painted in."""
+"""A fake captioner with predictable captions: it names the shade of grey of a frame."""
 
 import math
 import time
@@ -39,10 +39,10 @@ class FakeCaptioner:
         self.shades = []
 
     def warm_up(self):
-        """Nothing to warm."""
+        """Do nothing."""
 
     def caption(self, image_bgr):
-        """ "shade <mean value>", after the delay; three shades stand for what can go wrong."""
+        """Return "shade <mean value>" after the delay; the constants above are shades with special results."""
         shade = round(float(image_bgr.mean()))
         self.shades.append(shade)
         time.sleep(self.delay_s)
@@ -53,7 +53,7 @@ class FakeCaptioner:
 
 
 class FakeCoverage(NounCoverage):
-    """Takes every word for a noun, and for similar what is the same."""
+    """Takes every word for a noun, and only equal words for similar ones."""
 
     def __init__(self):
         places = defaultdict(count().__next__)
@@ -64,7 +64,7 @@ class FakeCoverage(NounCoverage):
 
     @staticmethod
     def _nouns(caption):
-        """All words; one shade stands for what can go wrong."""
+        """Return all words as nouns; raise an exception for the shade BREAKS_COVERAGE."""
         words = caption.split()
         if str(BREAKS_COVERAGE) in words:
             raise RuntimeError("the dictionary is on fire")
@@ -72,7 +72,7 @@ class FakeCoverage(NounCoverage):
 
 
 def shade_caption(shade, width, height, model="m", engine="e"):
-    """What the fake says of a frame painted in `shade`."""
+    """Return the caption of a frame of one shade."""
     texts = [] if shade == NOTHING_TO_SAY else ["shade", str(shade)]
     log_probability = math.log(0.1 if shade == UNSURE else 0.8)
     score = log_probability * (len(texts) + 1)
@@ -92,7 +92,7 @@ def shade_caption(shade, width, height, model="m", engine="e"):
 
 
 def painted(shade, width=64, height=48):
-    """A frame of one shade, uint8 HxWx3."""
+    """Return a frame of one shade, uint8 (H, W, 3)."""
     return np.full((height, width, 3), shade, np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Diagnostics are published by diagnostic_updater where it is there, and by this package where it is not."""
+"""Diagnostics are published by diagnostic_updater if it is installed, and otherwise by this package."""
 
 from copy import deepcopy
 
@@ -23,7 +23,7 @@ FINE = DiagnosticStatus(name="robot/node: captions", level=DiagnosticStatus.OK, 
 
 
 class FakeUpdater:
-    """What is used of ROS's diagnostic_updater, by the source of its branch ros2-jazzy: it is not on PyPI."""
+    """Stand-in for ROS's diagnostic_updater, which is not on PyPI: the used parts, as in its branch ros2-jazzy."""
 
     def __init__(self, node, period):
         self.publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 1)

@@ -1,4 +1,4 @@
-"""What the launch files make of their arguments; tests/system/test_launch.py launches them."""
+"""How the launch files use their arguments; tests/system/test_launch.py launches them."""
 
 import ast
 import re
@@ -42,7 +42,7 @@ def test_the_launch_files_have_few_arguments():
     ],
 )
 def test_arguments_become_parameters_and_the_file_decides_on_the_others(given, overrides):
-    """Not even use_sim_time is set without an argument: an including launch file may set it for all of its nodes."""
+    """Without an argument use_sim_time is not set, because an including launch file may set it for all of its nodes."""
     file, *others = launching.caption_parameters({**DEFAULTS, **given}, CONFIG)
     assert file == str(CONFIG / "caption.yaml")
     assert others == ([overrides] if overrides else [])

@@ -1,4 +1,4 @@
-"""Each parameter stands once in a table; files and the running node say the same."""
+"""Each parameter is declared once in a table; parameter files and the running node agree with it."""
 
 import re
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_a_wrong_value_at_the_start_is_refused_with_a_sentence(context, given, s
 
 @pytest.mark.parametrize("given", [{}, {"names": None}, {"names": ["a", "b"]}])
 def test_a_list_of_strings_may_be_empty_and_is_read_and_described_like_any_parameter(context, given):
-    """None is what rclpy makes of an empty list in a parameter file."""
+    """rclpy reads an empty list in a parameter file as None."""
     node = node_with(context, **given)
     names = tuple(given.get("names") or ())
     assert dict(Parameters(node, [NAMES]).values) == {"names": names}
@@ -170,7 +170,7 @@ def test_a_detector_is_named_where_objects_come_from_it(context):
 
 
 def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context):
-    """So that a whole file of parameters can be loaded into a node that runs."""
+    """A whole parameter file can thus be loaded into a running node."""
     node = node_with(context)
     parameters = Parameters(node, [COUNT, SPEED], is_configured=lambda: True)
     assert node.set_parameters_atomically([Parameter("count", value=3), Parameter("speed_hz", value=5.0)]).successful
@@ -178,7 +178,7 @@ def test_the_present_value_of_a_fixed_parameter_can_be_set_again(context):
 
 
 def test_a_string_that_may_name_a_file_is_fixed_at_the_start():
-    """Else another node could make this one read the file."""
+    """Otherwise another node could make this one read the file."""
     changing = {
         spec.name
         for table in TABLES.values()

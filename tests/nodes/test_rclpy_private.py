@@ -1,4 +1,4 @@
-"""The private parts of rclpy that are used are there, and do what they are used for."""
+"""The private members of rclpy that are used exist, and work as expected."""
 
 import threading
 

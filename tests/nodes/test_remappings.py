@@ -1,4 +1,4 @@
-"""A remapping moves a topic once, and those that are named after it along with it."""
+"""A remapping is applied once to a topic, and moves the topics whose names are derived from it."""
 
 import pytest
 from sensor_msgs.msg import CompressedImage

@@ -1,4 +1,4 @@
-"""ROS 2 Humble, by stand-ins that lack what its rclpy lacks: it cannot be installed beside the other versions."""
+"""Support of ROS 2 Humble, tested with stand-ins that lack the parts of rclpy that Humble lacks."""
 
 from rclpy.node import Node
 from rclpy.parameter import Parameter

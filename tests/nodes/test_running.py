@@ -69,7 +69,7 @@ def test_a_callback_that_fails_does_not_end_the_process_and_the_status_that_the_
 
 
 def test_the_node_ends_quietly_although_the_executor_loses_its_handles_amid_a_call(monkeypatch, capfd):
-    """As that of rclpy does on a busy machine."""
+    """The executor of rclpy does so on a busy machine."""
 
     class Ended(Ticking):
         def __init__(self):
@@ -112,7 +112,7 @@ OWN = str(config_file(FAST_DDS_PROFILE))
 
 
 class ProfileReader(Ticking):
-    """Ends at once, with the Fast DDS profile of its process."""
+    """Ends at once, and keeps the Fast DDS profile of its process."""
 
     def __init__(self):
         self.profile = os.environ.get(PROFILE_VARIABLE)

@@ -1,4 +1,4 @@
-"""Whole processes in a ROS domain of their own, and a user's node beside them."""
+"""Fixtures for tests of node processes in a separate ROS domain, with a node of a user."""
 
 import time
 
@@ -7,7 +7,7 @@ import pytest
 from smart_caption_ros.nodes.demo.processes import NodeProcess, ros_variables
 
 TIMEOUT_S = 90.0
-"""How long anything may take on a busy machine; nothing waits longer than it has to."""
+"""Maximum time of each wait, seconds; long enough for a busy machine."""
 
 REPEATED_CALLS = frozenset(
     ("DescribeParameters", "GetParameters", "GetState", "SetBool", "SetParameters", "SetParametersAtomically")
@@ -16,7 +16,7 @@ REPEATED_CALLS = frozenset(
 within 100 ms, which happens on a busy machine although the client sees the service: these are called again."""
 REPEAT_AFTER_S = 15.0
 MATCHING_S = 0.3
-"""A publisher or a client matches the other side before that matches it, and what is sent in between is lost."""
+"""Time after which a publisher or client is matched by the other side as well, seconds; before, messages are lost."""
 
 
 class Robot:
@@ -44,7 +44,7 @@ class Robot:
         return self._processes[-1]
 
     def start_caption_node(self, *ros_args, kind=""):
-        """The caption node with a fake captioner of a kind; see there."""
+        """The caption node with a fake captioner; the kinds are in fake_engine_node.py."""
         return self.start("tests.system.fake_engine_node", *(["-p", f"bundle:={kind}"] if kind else []), *ros_args)
 
     def wait_for(self, condition, what, timeout_s=TIMEOUT_S):

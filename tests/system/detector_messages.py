@@ -1,4 +1,4 @@
-"""Stand-ins for vision_msgs and yolo_msgs, which no package index has: their messages, as far as the node reads them.
+"""Stand-ins for vision_msgs and yolo_msgs, which are not on PyPI, with the fields that the node reads.
 
 They are built as in a ROS workspace, once for each state of the definitions, into `build/stand_ins`.
 """
@@ -36,7 +36,7 @@ PACKAGES = {
     },
 }
 _RPATH = f"$ORIGIN;$ORIGIN/../../..;{sys.prefix}/lib"
-"""Where the libraries of the package and of its dependencies are, from a library and from a Python module of it."""
+"""Paths to the libraries of the package and its dependencies, relative to its libraries and Python modules."""
 _CMAKE = """cmake_minimum_required(VERSION 3.21)
 project({name})
 find_package(ament_cmake REQUIRED)
@@ -56,7 +56,7 @@ _PACKAGE = """<package format="3"><name>{name}</name><version>0.0.0</version><de
 
 
 def install_prefix() -> Path:
-    """The prefix in which the packages are installed; builds them where they are not."""
+    """Return the prefix in which the packages are installed; build them if necessary."""
     state = hashlib.sha256(repr((PACKAGES, _CMAKE, _RPATH, sys.version, sys.prefix)).encode()).hexdigest()[:12]
     prefix = ROOT / "build" / "stand_ins" / state
     for name, messages in PACKAGES.items():

@@ -1,4 +1,4 @@
-"""The caption node as a process, with a captioner whose answers are known beforehand; its bundle names its kind."""
+"""The caption node as a process, with a fake captioner; the parameter `bundle` names the kind of captioner."""
 
 import sys
 import time
@@ -10,8 +10,8 @@ from smart_caption_ros.nodes.running import run_node
 from tests.nodes.fake_captioner import FakeCaptioner, FakeCoverage
 
 LOADS, SLOW, DETECTS = "loads", "slow", "detects"
-"""One that takes minutes to load, as an engine that is built; one that takes a fifth of a second for a frame; and one
-that finds a wall in every image."""
+"""Kinds of captioners: one takes minutes to load, as when an engine is built; one takes 0.2 s for a frame; one finds a
+wall in every image."""
 
 
 def load(path, *chosen):

@@ -1,4 +1,4 @@
-"""The programs in docs/day_one.md, as they stand there."""
+"""The programs in docs/day_one.md work."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The demo as people start it, with the model that ships with the package."""
+"""The command `demo` with the default bundle."""
 
 import json
 import os

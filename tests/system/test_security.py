@@ -1,4 +1,4 @@
-"""What the nodes do in the ROS graph and on the disk is what the policy and the documentation say."""
+"""The nodes use the ROS graph and the disk exactly as the policy and the documentation say."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ CAMERA = "smart_caption_ros.nodes.camera_command"
 LOG = "smart_caption_ros.nodes.caption_log_command"
 
 Graph = dict[str, set[str]]
-"""Full names of topics and services by what the node does with them: publish, subscribe, reply, request."""
+"""Full names of topics and services by their use in the node: publish, subscribe, reply, request."""
 
 
 def policy_of(node):
@@ -62,9 +62,9 @@ def assert_graph_is_policy(robot, node, seen, absent):
     """The node does all that the policy allows, and nothing else.
 
     Args:
-        robot: sees the node.
+        robot: has the node in its domain.
         node: its name.
-        seen: what the node did before.
+        seen: names that the node used before.
         absent: names that it lacks here, because their packages are not installed.
     """
     allowed = policy_of(node)

@@ -1,4 +1,4 @@
-"""What the camera node publishes beside its images, and when."""
+"""Topics of the camera node besides the images."""
 
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage

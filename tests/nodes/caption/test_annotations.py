@@ -26,7 +26,7 @@ def message(name, fields, default=lambda: None):
 
 
 def stand_in():
-    """The messages of foxglove_msgs 3 by their published definitions: their fields, and no others."""
+    """Stand-ins for the messages of foxglove_msgs 3, with exactly the fields of their published definitions."""
     points = "timestamp type points outline_color outline_colors fill_color thickness metadata"
     texts = "timestamp position text font_size text_color background_color metadata"
     messages = SimpleNamespace(

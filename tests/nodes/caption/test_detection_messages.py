@@ -1,4 +1,4 @@
-"""Detections of all types become objects, however a detector writes its classes; what is no object is counted."""
+"""Detections of all types become objects, however a detector names its classes; elements without object are counted."""
 
 import math
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Counts add up, rates follow the last seconds, and the level says what an operator has to know."""
+"""Counts add up, rates are those of the last seconds, and level and message show problems."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -17,7 +17,7 @@ SHADE = DetectedObject("shade", 3, 0.75, (-10.0, 5.0, 40.0, 90.0))
 
 
 def topic(*detections):
-    """A buffer of the given detections; a stamp stands for those of one object."""
+    """A buffer of the given detections; a stamp alone stands for detections with one object."""
     buffer = DetectionBuffer()
     for one in detections:
         buffer.add(Detections(one, "eye", (SHADE,)) if isinstance(one, int) else one)

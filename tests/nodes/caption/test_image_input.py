@@ -1,4 +1,4 @@
-"""The subscription to the images: what it says of itself, and that it comes back."""
+"""The subscription to the images: its description in diagnostics, and how it is renewed."""
 
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy

@@ -1,4 +1,4 @@
-"""systemd hears when a node is ready, whether it goes on, and that it stops."""
+"""systemd is told when a node is ready, that it is alive, and that it stops."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ class Systemd:
         self.heard = []
 
     def hears(self, assignment):
-        """Whether the assignment has come since the last :meth:`forget`."""
+        """Return whether the assignment was received since the last :meth:`forget`."""
         while True:
             try:
                 self.heard += self._socket.recv(4096).decode().split("\n")
@@ -87,7 +87,7 @@ class GatedCaptioner(FakeCaptioner):
 
 @pytest.fixture
 def systemd(tmp_path, monkeypatch):
-    """The service manager of this process, whose watchdog waits for 0.3 s."""
+    """A service manager for this process, with a watchdog time of 0.3 s."""
     monkeypatch.setenv("NOTIFY_SOCKET", f"{tmp_path}/notify")
     monkeypatch.setenv("WATCHDOG_USEC", "300000")
     monkeypatch.delenv("WATCHDOG_PID", raising=False)

@@ -29,7 +29,7 @@ PACKAGE = Path(worker_module.__file__).parents[2]
 CUP = DetectedObject("cup", -1, 0.5, (0.0, 0.0, 9.0, 9.0))
 SECOND = 10**9
 CONTAINERS = ("record.py", "records.py", "time_window.py", "text.py")
-"""Files of what the others pass on and keep."""
+"""Files of data structures that the other files pass on."""
 
 
 class GatedCaptioner(FakeCaptioner):
@@ -50,7 +50,7 @@ class GatedCaptioner(FakeCaptioner):
         return super().caption(image_bgr)
 
     def go_on(self):
-        """Finish the image in work and wait for the next one."""
+        """Finish the image in progress and wait for the next one."""
         count = len(self.begun)
         self._gate.release()
         wait_for(lambda: len(self.begun) > count, "next image")
@@ -112,7 +112,7 @@ class Shared:
         return [message.text for message in self.messages[camera.publisher]]
 
     def in_progress(self):
-        """Number of images received that wait or are in work: every other one is counted once in another count."""
+        """Return the number of received images that are in no other count, which wait or are in progress."""
         done = (Count.DROPPED, Count.PASSED_OVER, Count.UNCHANGED, *CaptionStatus)
         counts = [camera.publisher.statistics.summary().counts for camera in self.cameras]
         return sum(each[Count.RECEIVED] - sum(each[count] for count in done) for each in counts)
@@ -129,7 +129,7 @@ def shared(node, monkeypatch):
 
 
 def test_one_image_passes_through_seven_files_in_one_direction(node, monkeypatch):
-    """Counted are the files of the nodes and of the top floor, and the calls from one to another."""
+    """The files of the nodes and of the top folder are counted, and the calls from one to another."""
     calls = []
 
     def file_of(frame):

@@ -1,4 +1,4 @@
-"""The log node writes what is published, with the robot's place, and finds it again."""
+"""The log node writes the published captions with the pose of the robot, and finds them again."""
 
 import contextlib
 import sys
@@ -35,7 +35,7 @@ def caption_message(shade, camera="front"):
 
 
 class FakeTf:
-    """What robot_pose.py uses of tf2_ros: the robot was at x = 3 for ten seconds."""
+    """Stand-in for tf2_ros, as far as robot_pose.py uses it: the robot was at x = 3 for ten seconds."""
 
     TransformException = LookupError
 
@@ -60,7 +60,7 @@ class FakeTf:
 
 @pytest.fixture
 def domain(node, monkeypatch):
-    """The node of the test, where tf2_ros is installed."""
+    """The node of the test, with the stand-in for tf2_ros installed."""
     monkeypatch.setattr(diagnostics_publisher, "PERIOD_S", 0.1)
     monkeypatch.setitem(sys.modules, "tf2_ros", FakeTf)
     return node

@@ -1,4 +1,4 @@
-"""The folder that the demo leaves: complete, of this run alone, and with no temporary files."""
+"""The output folder of the demo is complete, of this run alone, and without temporary files."""
 
 import json
 
