@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from smart_caption_ros.detection.boxes import DetectedObject
 from smart_caption_ros.viewing.colours import DARK, UNNAMED_OBJECT, WHITE, Rgb, clip
 from smart_caption_ros.viewing.styled_words import StyledWord
-from smart_caption_ros.viewing.text import label, printable
+from smart_caption_ros.viewing.text import label, printable, shortened
 
 Corners = tuple[int, int, int, int]
 """Left, top, right, bottom in whole pixels; right and bottom are exclusive."""
@@ -64,7 +64,8 @@ def _draw_objects(
         corners = _pixels(item.box_xyxy, width, height)
         if corners is None:
             continue
-        text = printable(item.class_name) + ("" if math.isnan(item.score) else f" {item.score:.2f}")
+        score = "" if math.isnan(item.score) else f" {item.score:.2f}"
+        text = shortened(printable(item.class_name) + score, size, width)
         if item.class_name in named:
             _frame(picture, corners, named[item.class_name], thickness)
             labels.insert(0, (corners, label(text, size, DARK, named[item.class_name])))
@@ -89,7 +90,7 @@ def _draw_words(picture: NDArray[np.uint8], words: Sequence[StyledWord], size: i
         left, top, right, bottom = corners
         if right - left > 2 * inset + 4 and bottom - top > 2 * inset + 4:
             _frame(picture, (left + inset, top + inset, right - inset, bottom - inset), word.colour, thickness)
-        labels.append((corners, label(word.text, size, DARK, word.colour)))
+        labels.append((corners, label(shortened(word.text, size, width), size, DARK, word.colour)))
     return labels
 
 

@@ -4,6 +4,7 @@ The font is the part of Aileron Regular (Sora Sagano, CC0) that Pillow includes 
 """
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -40,11 +41,11 @@ def printable(text: str) -> str:
 
 def shortened(text: str, size_px: int, room_px: float) -> str:
     """Return the text, or if it is wider than `room_px`, the part of its beginning that fits with an ellipsis."""
+    text = text[: max(0, int(room_px)) + 1]  # no letter is narrower than a pixel, and texts may be very long
     if width_of(text, size_px) <= room_px:
         return text
-    while text and width_of(text + ELLIPSIS, size_px) > room_px:
-        text = text[:-1]
-    return text + ELLIPSIS
+    fitting = bisect_right(range(len(text)), room_px, key=lambda length: width_of(text[:length] + ELLIPSIS, size_px))
+    return text[: max(0, fitting - 1)] + ELLIPSIS
 
 
 def wrapped(items: Sequence[Item], width: Callable[[Item], float], gap_px: float, room_px: float) -> list[list[Item]]:

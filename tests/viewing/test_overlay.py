@@ -1,4 +1,4 @@
-"""What the overlay must keep of the frame, and what it must show."""
+"""The overlay keeps the frame outside of boxes and labels, and shows the caption with its evidence."""
 
 import math
 from types import SimpleNamespace
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from smart_caption_ros.captioning.vocabulary import join_words
 from smart_caption_ros.viewing import draw_overlay
+from smart_caption_ros.viewing import text as text_drawing
 
 Box = tuple[float, float, float, float]
 
@@ -138,6 +139,15 @@ MANY = [("dog" if i % 2 else "oven", i / 500, (i, i % 400, i + 40.0, i % 400 + 5
 def test_whatever_a_caption_holds_the_overlay_is_as_wide_as_the_frame(spoken):
     overlay = draw_overlay(noise(240, 320), spoken, "厨房\n\tkamera\x00", grounding(("dog", 1, 1)))
     assert overlay.shape[1] == 320
+
+
+def test_only_the_visible_part_of_a_text_is_measured(monkeypatch):
+    """Any node may publish texts of megabytes, which `smart-caption serve` draws."""
+    endless, box, measured = "donaudampfschiff" * 1_000, (0, 0, 50, 50), []
+    width_of = text_drawing.width_of
+    monkeypatch.setattr(text_drawing, "width_of", lambda text, size: measured.append(text) or width_of(text, size))
+    draw_overlay(noise(240, 320), caption([(endless, 0.5, box)], [(endless, 0.5, box)], model=endless), endless)
+    assert max(map(len, measured)) < 1000
 
 
 @pytest.mark.parametrize(
