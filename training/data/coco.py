@@ -128,15 +128,14 @@ def read_results(path: Path) -> dict[str, str]:
 
 
 def write_results(path: Path, captions: Mapping[str, str]) -> None:
-    """Write a result file; ids that are numbers are written as numbers, as evaluation servers expect them.
+    """Write a result file; ids that are numbers are written as numbers, as evaluation servers expect them. Others, such
+    as 007, stay text.
 
     Raises:
         DataError: the file cannot be written.
     """
-    entries = [
-        {"image_id": int(image) if image.isdecimal() else image, "caption": caption}
-        for image, caption in captions.items()
-    ]
+    ids = (int(image) if image.isdecimal() and str(int(image)) == image else image for image in captions)
+    entries = [{"image_id": image, "caption": caption} for image, caption in zip(ids, captions.values(), strict=True)]
     try:
         write_text_atomically(path, json.dumps(entries, indent=0) + "\n")
     except OSError as error:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from training.data.coco import Karpathy, read_captions, read_objects, read_results
+from training.data.coco import Karpathy, read_captions, read_objects, read_results, write_results
 from training.errors import DataError
 
 
@@ -58,6 +58,13 @@ def test_captions_are_grouped_by_image(tmp_path):
 def test_results_may_be_empty_sentences(tmp_path):
     path = write(tmp_path / "r.json", [{"image_id": 7.0, "caption": "a dog"}, {"image_id": 8, "caption": ""}])
     assert read_results(path) == {"7": "a dog", "8": ""}
+
+
+def test_written_results_have_numbers_for_ids_that_are_numbers_and_text_for_others(tmp_path):
+    captions = {"7": "a dog", "007": "a cat"}
+    write_results(tmp_path / "r.json", captions)
+    assert read_results(tmp_path / "r.json") == captions
+    assert json.loads((tmp_path / "r.json").read_text())[0]["image_id"] == 7
 
 
 def test_objects_are_the_classes_of_each_image_of_several_files(tmp_path):
