@@ -52,12 +52,12 @@ def read_yaml(path: Path) -> Any:
 def read_experiment_file(path: Path, derived: Sequence[Path] = ()) -> Any:
     """Read an experiment file. ``base: FILE`` in it, or in a run of a recipe, names a file beside it whose keys it has,
     too: mappings are merged, but that of ``model`` is replaced, and a mapping by number changes entries of a list.
-    ``derived``: files that have this one as their base.
+    ``derived``: absolute paths of files that have this one as their base.
 
     Raises:
         ConfigError: a file is missing or not YAML, has itself as its base, or changes an entry that its base lacks.
     """
-    if path in derived:
+    if path.resolve() in derived:
         raise ConfigError(f"{path}: base: it is its own base")
     raw = read_yaml(path)
     if not isinstance(raw, dict):
@@ -71,7 +71,7 @@ def _on_base(raw: Any, path: Path, derived: Sequence[Path]) -> Any:
     if not isinstance(raw, dict) or "base" not in raw:
         return raw
     changes = {key: value for key, value in raw.items() if key != "base"}
-    return _merged(read_experiment_file(path.parent / str(raw["base"]), [*derived, path]), changes, str(path))
+    return _merged(read_experiment_file(path.parent / str(raw["base"]), [*derived, path.resolve()]), changes, str(path))
 
 
 def _merged(base: Any, changes: Any, where: str, key: str = "") -> Any:

@@ -146,7 +146,7 @@ PHASES = "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
         (phase(learning_rate=float("nan")), "", "learning_rate: .*finite number, found nan"),
         (f"{PHASES}name: 2024\n", "", "name: expected str, found 2024"),
         ({"base": "nowhere.yaml"}, "", r"nowhere\.yaml: No such file"),
-        ({"base": "config.yaml"}, "", "base: it is its own base"),
+        ({"base": "folder/../config.yaml"}, "", "base: it is its own base"),
         ({"base": "good.yaml", "phases": {3: {"epochs": 2}}}, "", "phases: its base has 1 entries, numbered from 0"),
         (GOOD, "epochs", "epochs: expected KEY=VALUE"),
         (GOOD, "phases.1.epochs=1", "a list of 1; expected a number from 0 to 0"),
@@ -157,6 +157,7 @@ PHASES = "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
 )
 def test_a_mistake_in_a_file_or_a_setting_is_one_sentence_with_its_place(tmp_path, content, setting, complaint):
     (tmp_path / "good.yaml").write_text(yaml.safe_dump(GOOD))
+    (tmp_path / "folder").mkdir()
     content = {**GOOD, **content} if isinstance(content, dict) and "base" not in content else content
     with pytest.raises(ConfigError, match=complaint):
         load_experiment(written(tmp_path, content), [setting] if setting else [])
