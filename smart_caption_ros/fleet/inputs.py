@@ -77,7 +77,7 @@ def _inputs(spec: str, leave_out: Path | None) -> Iterator[Input]:
 
 
 def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = False) -> Iterator[Input]:
-    """Yield the path itself if it is an input, else the inputs below it.
+    """Yield the path itself if it is an input, else its images as one input and the inputs below it.
 
     Args:
         place: beginning of the names, without the name of this path.
@@ -90,13 +90,14 @@ def _below(path: Path, place: str, leave_out: Path | None, *, named: bool = Fals
     whole = f"{place}/{name}" if place else name
     if is_bag(path) and not (path.is_dir() and _holds_separate_bags(path)):
         yield Input(whole, path, is_bag=True)
-    elif not path.is_dir() or (path / LABELS).is_file() or any(map(is_image_file, path.iterdir())):
+    elif not path.is_dir() or (path / LABELS).is_file():
         yield Input(whole, path, is_bag=False)
     else:
         inner = whole if named else place
-        for entry in sorted(path.iterdir()):
-            if entry.name.startswith("."):
-                continue
+        entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+        if any(map(is_image_file, entries)):
+            yield Input(whole, path, is_bag=False)
+        for entry in entries:
             if entry.is_dir():
                 yield from _below(entry, inner, leave_out, named=True)
             elif is_bag(entry):

@@ -37,6 +37,12 @@ def test_a_folder_is_searched_and_its_inputs_keep_their_places(runs):
     assert {shard.name: shard.path for shard in found}["day_2/run"] == runs / "day_2" / "run"
 
 
+def test_pictures_beside_bags_are_an_input_and_hide_none(runs):
+    for name in ("map.png", "heap/plot.png"):
+        (runs / name).touch()
+    assert names(runs) == ["runs", "day_1/run", "day_2/run", "heap", "heap/a", "heap/b", "photos", "rooms/000000"]
+
+
 def test_patterns_files_and_list_files_name_inputs(runs, tmp_path):
     assert names(runs / "day_*") == ["day_1/run", "day_2/run"]
     assert names(runs / "*s") == ["photos", "rooms/000000"]
