@@ -17,6 +17,8 @@ AREA = "area"
 """Area average where the frame shrinks, linear where it grows."""
 _FILTERS = {"lanczos": 1, "bilinear": 2, "bicubic": 3}  # their numbers in Pillow, whose names for them have changed
 INTERPOLATIONS = (AREA, *_FILTERS)
+_LONGEST_RATIO = 20
+"""Ratio of the sides above which the ends of a frame are cut off before it is resized for a crop."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Preprocessing:
             image_bgr = self._resize(image_bgr, self._first_size(*image_bgr.shape[1::-1]))
         if self.shorter_side is None:
             return self._resize(image_bgr, self.size)
+        image_bgr = _without_ends(image_bgr)
         size, left, top = self._placed(image_bgr.shape[1], image_bgr.shape[0])
         return self._resize(image_bgr, size)[top : top + self.height, left : left + self.width]
 
@@ -96,3 +99,12 @@ class Preprocessing:
             return resize_image(image_bgr, size)
         resized = Image.fromarray(image_bgr).resize(size, _FILTERS[self.interpolation])
         return np.array(resized, np.uint8)  # the channels are computed apart, so their order does not matter
+
+
+def _without_ends(image_bgr: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Cut a very long frame to its middle: the crop shows nothing else of it, and resized whole, with its aspect ratio,
+    it could fill the memory (1 x 50,000 pixels: 7.5 GB for a shorter side of 224)."""
+    height, width = image_bgr.shape[:2]
+    longest = _LONGEST_RATIO * min(height, width)
+    top, left = max(0, height - longest) // 2, max(0, width - longest) // 2
+    return image_bgr[top : height - top, left : width - left]

@@ -1,5 +1,7 @@
 """Frames as a vision graph takes them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,6 +31,18 @@ def test_the_region_is_what_the_frame_shows():
     left, _, right, _ = preprocessing.region(100, 60)
     white = float((preprocessing.apply(frame)[16, :, 0] > 127).mean())
     assert white == pytest.approx((right - 50) / (right - left), abs=1 / 32)
+
+
+@pytest.mark.parametrize("shape", [(2, 9001), (9001, 2)])
+def test_a_very_long_frame_is_cropped_without_resizing_all_of_it(shape):
+    """All of it, resized, would have 9001 x 16 x 32 pixels, 14 MB."""
+    frame = blobs(0, *shape)
+    tracemalloc.start()
+    cropped = Preprocessing(32, 32, "bilinear", 32).apply(frame)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert cropped.shape == (32, 32, 3)
+    assert peak < 1e6
 
 
 @pytest.mark.parametrize("wrong", [(0, 5), (5, 5, "nearest"), (8, 4, "area", 7)])
