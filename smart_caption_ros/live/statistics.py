@@ -94,12 +94,12 @@ class LiveStatistics:
     def summary(self, now_s: float) -> CameraSummary:
         """Return the statistics at `now_s` (:func:`time.monotonic`)."""
         ages = [age_s for age_s in self._ages_s.items(now_s) if age_s is not None]
-        median, high = np.percentile(ages, (50, 95)) if ages else (None, None)
+        median, high = np.percentile(ages, (50, 95)).tolist() if ages else (None, None)
         return replace(
             self.camera,
             rate_hz=self._ages_s.rate_hz(now_s),
-            age_p50_s=None if median is None else float(median),
-            age_p95_s=None if high is None else float(high),
+            age_p50_s=median,
+            age_p95_s=high,
             is_responding=self._diagnosed_s is None
             or now_s - self._diagnosed_s < max(DIAGNOSTICS_TIMEOUT_S, 3 * self._diagnostics_period_s),
         )
