@@ -25,7 +25,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from benchmarks.environment import describe_environment, report
 from benchmarks.generated_data import STORE, DataSize, generated_data
 from training.command_line import DeviceOption, JsonOption, ThreadsOption, run_command
-from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig
+from training.configs.schema import DataConfig, ExperimentConfig, FeaturesConfig, PhaseConfig, Precision
 from training.engine.distributed import DeviceError, Processes, check_compiler, choose_device
 from training.engine.experiment import load_experiment
 from training.engine.precision import choose_precision
@@ -67,7 +67,7 @@ def measure(
         list[str] | None, typer.Option("--phase", help="Phases to measure by kind (default: all), see below.")
     ] = None,
     device: DeviceOption = "auto",
-    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16 (default: that of the experiment).")] = None,
+    precision: Annotated[Precision | None, typer.Option(help="Default: that of the experiment.")] = None,
     compiled: Annotated[
         bool, typer.Option("--compile", help="Use torch.compile, even if the experiment does not.")
     ] = False,

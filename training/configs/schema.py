@@ -6,7 +6,7 @@
 
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict
 from pydantic.dataclasses import dataclass
@@ -25,6 +25,8 @@ from training.configs.ranges import (
     Share,
     Str,
 )
+
+Precision: TypeAlias = Literal["auto", "fp32", "bf16", "fp16"]
 
 FORBID_UNKNOWN_KEYS = ConfigDict(extra="forbid")
 
@@ -349,7 +351,7 @@ class ExperimentConfig:
     """Name of the run and of its folder."""
     phases: list[PhaseConfig]
     seed: NonNegativeInt = 1
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    precision: Precision = "auto"
     """``fp32``, ``bf16``, ``fp16`` (autocast; the gradients of ``fp16`` are scaled), or ``auto``: the fastest one, see
     :mod:`training.engine.precision`."""
     compile: Bool = False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from training.configs.schema import ExperimentConfig
+from training.configs.schema import ExperimentConfig, Precision
 
 ROWS_PER_IMAGE = 64
 """Rows of the timed product for each image of a batch: about its grid cells, or the words of its captions."""
@@ -25,7 +25,7 @@ OVERRIDE = "`precision:` in the experiment file overrides it"
 class PrecisionChoice(NamedTuple):
     """The precision of a run."""
 
-    precision: str
+    precision: Precision
     """``fp32``, ``bf16`` or ``fp16``."""
     message: str | None = None
     """Sentence for the user; None if there was nothing to choose."""
@@ -74,15 +74,16 @@ def product_of(config: ExperimentConfig, processes: int) -> tuple[int, int, int]
 
 
 def choose_precision(
-    config: ExperimentConfig, device: torch.device, processes: int = 1, former: str = ""
+    config: ExperimentConfig, device: torch.device, processes: int = 1, former: Precision | None = None
 ) -> PrecisionChoice:
     """Choose the precision of a run.
 
     A run keeps the precision that it began with, unless its experiment now names another one, or it continues on a
     device without instructions for it.
-    ``former``: precision of a resumed run so far; empty for a new run.
+    ``former``: precision of a resumed run so far; None for a new run.
     """
     native = has_bf16_instructions(device)
+    precision: Precision
     if config.precision != "auto":
         precision, reason = config.precision, "as the experiment file says"
     elif not native:
@@ -102,6 +103,6 @@ def choose_precision(
             f"precision: {precision}, the faster one here: {bf16:.0f} GFLOPS in bf16 and {fp32:.0f} in fp32 in a "
             f"linear layer of {width} x {inner_width} ({OVERRIDE})",
         )
-    if former not in ("", precision):
+    if former not in (None, precision):
         return PrecisionChoice(precision, f"precision: {precision} from here on, {reason}; this run began in {former}")
     return PrecisionChoice(precision)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from training.configs.schema import PhaseConfig
+from training.configs.schema import PhaseConfig, Precision
 from training.engine.dev_evaluation import DevScores
 
 SELECTION = "cider"
@@ -42,8 +42,8 @@ class Progress:
     """Number of finished steps of the whole run."""
     seconds: float = 0.0
     """Time spent on this epoch."""
-    precision: str = ""
-    """``fp32``, ``bf16`` or ``fp16``; empty for a new run."""
+    precision: Precision | None = None
+    """``fp32``, ``bf16`` or ``fp16``; None for a new run."""
     scaler: dict[str, float] = field(default_factory=dict)
     """State of the scaler of gradients; empty but in fp16."""
 

@@ -32,11 +32,11 @@ LATER = "precision: fp32 from here on, {}; this run began in bf16"
 @pytest.mark.parametrize(
     ("native", "given", "device", "former", "expected"),
     [
-        (False, "auto", CPU, "", ("fp32", None)),
-        (False, "bf16", CPU, "", ("bf16", None)),
-        (False, "auto", GPU, "", ("fp16", None)),
-        (True, "fp32", CPU, "", ("fp32", None)),
-        (True, "auto", GPU, "", ("bf16", None)),
+        (False, "auto", CPU, None, ("fp32", None)),
+        (False, "bf16", CPU, None, ("bf16", None)),
+        (False, "auto", GPU, None, ("fp16", None)),
+        (True, "fp32", CPU, None, ("fp32", None)),
+        (True, "auto", GPU, None, ("bf16", None)),
         (False, "auto", CPU, "bf16", ("fp32", LATER.format("because this device has no bf16 instructions"))),
         (True, "fp32", CPU, "bf16", ("fp32", LATER.format("as the experiment file says"))),
     ],
