@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from benchmarks.latency import main
-from tests.tiny_model import tiny_trained
 
 
 @pytest.mark.long
@@ -22,13 +21,3 @@ def test_latency_of_a_bundle_and_of_torch_is_reported_with_hardware_and_versions
     assert all(variant["wall_ms_median"] > 0 for variant in result["variants"].values())
     assert result["hardware"]["processor"]
     assert result["versions"]["onnxruntime"] != "not installed"
-
-
-def test_a_checkpoint_without_a_backbone_is_refused_in_a_sentence(tiny_bundle, tmp_path, monkeypatch, capsys):
-    trained = tiny_trained()
-    trained.backbone = None
-    trained.save(tmp_path / "best.safetensors")
-    options = ["--bundle", str(tiny_bundle), "--checkpoint", str(tmp_path / "best.safetensors")]
-    monkeypatch.setattr(sys, "argv", ["latency", *options])
-    assert main() == 1
-    assert "was trained on stored features" in capsys.readouterr().err

@@ -24,12 +24,3 @@ def test_both_kinds_of_steps_are_measured(tmp_path, monkeypatch):
     assert result["phases"].keys() == {"cross_entropy", "self_critical"}
     for phase in result["phases"].values():
         assert phase["images_per_second"]["median"] > 0
-
-
-def test_an_unknown_phase_is_refused_in_a_sentence(tmp_path, monkeypatch, capsys):
-    config = write_config(tmp_path / "config.yaml", phases=[FROZEN, SCST])
-    monkeypatch.setattr(sys, "argv", ["training", str(config), "--phase", "end_to_end"])
-    assert training.main() == 1
-    assert capsys.readouterr().err == (
-        "error: --phase end_to_end: the experiment file has cross_entropy, self_critical\n"
-    )

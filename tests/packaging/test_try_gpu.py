@@ -1,10 +1,8 @@
 """`scripts/try_gpu.sh` where there is no GPU."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -25,22 +23,3 @@ def test_without_a_gpu_it_says_why_of_each_engine_and_writes_nothing(tmp_path):
     assert first == "try_gpu.sh: no engine uses a GPU here:"
     assert reasons == [f"  {report.name}: {report.detail}" for report in OF_GPUS]
     assert not file.exists()
-
-
-def test_a_sampler_that_is_stopped_leaves_no_incomplete_line(tmp_path):
-    """The card is asked for each line, and the sampler is stopped at any time."""
-    card = tmp_path / "nvidia-smi"
-    card.write_text("#!/bin/sh\ntouch asked\nsleep 2\necho 1000\n")
-    card.chmod(0o755)
-    script = (ROOT / "scripts" / "try_gpu.sh").read_text()
-    memory = script[script.index("memory() {") : script.index("step doctor")]
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    with (tmp_path / "samples").open("w") as samples:
-        sampler = subprocess.Popen(
-            ["sh", "-c", f"{memory}\nmemory"], stdout=samples, cwd=tmp_path, env={**os.environ, "PATH": path}
-        )
-        while not (tmp_path / "asked").exists():
-            time.sleep(0.01)
-        sampler.send_signal(signal.SIGTERM)
-        sampler.wait(10)
-    assert (tmp_path / "samples").read_text() == ""

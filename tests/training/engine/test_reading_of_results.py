@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.training.engine.linear_task import IMAGES, LinearTask, saved_weights
-from tests.training.event_files import scalars
+from tests.training.engine.linear_task import LinearTask, saved_weights
 from tests.training.small_flickr8k import write_config
 from training.checkpoint import load_checkpoint
 from training.engine import trainer as module
@@ -17,7 +16,6 @@ from training.engine.experiment import load_run
 from training.engine.trainer import Trainer
 from training.errors import TrainingError
 
-STEPS = 11
 PHASE = {"name": "only", "epochs": 2, "learning_rate": 0.1, "schedule": "constant", "images_per_batch": 2}
 
 
@@ -47,19 +45,6 @@ def test_the_epochs_do_not_depend_on_how_often_losses_are_read(tmp_path):
     assert log_of(every) == log_of(seldom) == log_of(once)
     first, *others = map(saved_weights, (every, seldom, once))
     assert all(torch.equal(other[name], tensor) for other in others for name, tensor in first.items())
-
-
-def test_tensorboard_has_the_means_of_the_steps_between_two_readings(tmp_path):
-    every, seldom = (trained(tmp_path / str(count), count) for count in (1, 4))
-    assert IMAGES == STEPS * 2
-    for tag in ("train/loss", "train/reward", "gradient_norm/layer"):
-        singles = scalars(every, tag)
-        assert list(singles) == list(range(1, 2 * STEPS + 1))
-        expected = {
-            last: sum(singles[step] for step in range(first + 1, last + 1)) / (last - first)
-            for first, last in ((0, 4), (4, 8), (8, 11), (11, 15), (15, 19), (19, 22))
-        }
-        assert scalars(seldom, tag) == pytest.approx(expected, rel=1e-5)
 
 
 def stop_at(monkeypatch, calls):
