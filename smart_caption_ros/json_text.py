@@ -1,4 +1,4 @@
-"""Encode values as JSON that every parser accepts: without infinity, NaN and lone surrogates."""
+"""Encode values as JSON that every parser accepts, without infinity, NaN and lone surrogates; read its numbers."""
 
 import json
 import math
@@ -34,6 +34,17 @@ def replace_lone_surrogates(json_text: str) -> str:
 def rounded(value: float | None, digits: int = 4) -> float | None:
     """Round a number for JSON; None for infinity and NaN."""
     return round(float(value), digits) if value is not None and math.isfinite(value) else None
+
+
+def finite_numbers(value: Any) -> list[float] | None:
+    """Read numbers from JSON; None unless the value is a list of finite numbers."""
+    if not isinstance(value, list | tuple) or not all(type(number) in (int, float) for number in value):
+        return None
+    try:
+        numbers = [float(number) for number in value]
+    except OverflowError:  # a whole number above 1.8e308
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
 
 
 def _valid(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smart_caption_ros.detection.boxes import finite_numbers
+from smart_caption_ros.json_text import finite_numbers
 
 FEATURES = ("confidence", "supported", "contradicted", "detail")
 """Names of the features, see :func:`caption_features`."""

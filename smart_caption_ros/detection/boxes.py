@@ -4,13 +4,14 @@ Boxes are xyxy (left, top, right, bottom), exclusive at the right and bottom. Th
 no torch; training uses them too, since PyPI's torchvision cannot be imported beside the CPU build of the pinned torch.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from smart_caption_ros.json_text import finite_numbers
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
@@ -62,17 +63,6 @@ def non_maximum_suppression(
     xywh = np.hstack([corners, boxes[:, 2:] - boxes[:, :2]])
     kept = cv2.dnn.NMSBoxes(xywh.tolist(), scores.tolist(), 0.0, maximum_iou)
     return np.asarray(kept, np.int64).reshape(-1)
-
-
-def finite_numbers(value: Any) -> list[float] | None:
-    """Read numbers from JSON; None unless the value is a list of finite numbers."""
-    if not isinstance(value, list | tuple) or not all(type(number) in (int, float) for number in value):
-        return None
-    try:
-        numbers = [float(number) for number in value]
-    except OverflowError:  # a whole number above 1.8e308
-        return None
-    return numbers if all(map(math.isfinite, numbers)) else None
 
 
 def four_numbers(value: Any) -> Box | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from smart_caption_ros.detection.boxes import Box, finite_numbers, four_numbers
+from smart_caption_ros.detection.boxes import Box, four_numbers
 from smart_caption_ros.detection.class_names import normalise
+from smart_caption_ros.json_text import finite_numbers
 from smart_caption_ros.sources.acvr import acvr_class
 from smart_caption_ros.sources.ground_truth import DatasetIssue, GroundTruth, GroundTruthFrame, plain_number
 from smart_caption_ros.sources.json_files import read_json

@@ -78,7 +78,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     except ValueError as error:
         raise ConfigError(f"evaluation: {error}") from None
     vocabulary, pairs = _vocabulary(config.data, train_words, initial)
-    _check_beams(vocabulary, config, search)
+    _check_vocabulary_and_beams(vocabulary, config, search)
     train_words = train_words if pairs is None else pairs.split(train_words)
     captions = TrainingCaptions(
         train_words,
@@ -148,7 +148,7 @@ def _facts(images: Mapping[str, Sequence[str]], words: Mapping[str, list[list[st
     return sentence
 
 
-def _check_beams(vocabulary: Vocabulary, config: ExperimentConfig, search: Search) -> None:
+def _check_vocabulary_and_beams(vocabulary: Vocabulary, config: ExperimentConfig, search: Search) -> None:
     """Check that the vocabulary has words, and enough of them for the beams of every search of the run.
 
     Self-critical training needs two beams: the mean of their rewards is the baseline, so one alone has no gradient.
