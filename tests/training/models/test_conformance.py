@@ -1,5 +1,7 @@
 """Every registered family fulfils the contract of :mod:`training.models.captioner`."""
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -287,6 +289,8 @@ def one_of_two_processes(rank, rendezvous, captioners, folder):
         wrapped = DistributedDataParallel(captioner, broadcast_buffers=False)
         caption_loss(wrapped, part(visual, own), words[own]).backward()
         torch.save({name: p.grad for name, p in captioner.named_parameters()}, folder / f"{family}_{rank}.pt")
+    del wrapped  # the group's threads end with the last reference to it: see Processes.close
+    gc.collect()
     distributed.destroy_process_group()
 
 
