@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,20 +18,28 @@ from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_f
 
 _HIGHEST_DOMAIN = 101  # the ports of higher domains overlap the ephemeral ports of Linux
 _STOP_TIMEOUT_S = 20.0
+_chosen: deque[socket.socket] = deque(maxlen=8)  # keep other processes from choosing these domains before a node runs
 
 
 def free_domain_id() -> int:
-    """Return a ROS domain whose discovery port is unused on this machine."""
+    """Return a ROS domain that no node on this machine uses, and that no process has just chosen."""
     candidates = list(range(1, _HIGHEST_DOMAIN + 1))
     random.shuffle(candidates)
     for domain_id in candidates:
+        first_port = 7400 + 250 * domain_id
+        choice = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
+                choice.bind(("", first_port + 249))  # which only the 120th participant would use
                 # The unicast discovery port of the first participant of the domain (DDSI-RTPS 9.6.2.2).
-                probe.bind(("", 7400 + 250 * domain_id + 10))
+                probe.bind(("", first_port + 10))
             except OSError:
+                choice.close()
                 continue
-            return domain_id
+        if len(_chosen) == _chosen.maxlen:
+            _chosen.popleft().close()
+        _chosen.append(choice)
+        return domain_id
     raise RuntimeError("all ROS domains of this machine are in use: set ROS_DOMAIN_ID to one of them")
 
 
