@@ -23,6 +23,7 @@ from smart_caption_ros.serving.past import attachment, past_routes
 
 T = TypeVar("T")
 MAX_BROWSERS = 100
+_MAX_PATH = 1000  # Python refuses to read an integer of more than 4,300 digits
 _PAGE = Path(__file__).parent / "page"
 _EVENT_STREAM = "text/event-stream"
 NOT_KEPT = "This frame is not kept: only one a second of the last two minutes is, while a page is open."
@@ -102,7 +103,7 @@ def _kept(content: T | None) -> T:
 
 
 class _Gate:
-    """Refuses requests for another host or without the token, and adds security headers to every answer."""
+    """Refuses another host, a missing token and a long path, and adds security headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -125,6 +126,8 @@ class _Gate:
     def _refusal(self, request: Request) -> Response | None:
         if not self._access.allows_host(request.headers.get("host", "")):
             return PlainTextResponse("This server has another name: see --allow-host.\n", 403)
+        if len(request.scope["path"]) > _MAX_PATH:
+            return PlainTextResponse("This address is too long.\n", 414)
         if self._access.token is None:
             return None
         cookie = f"smart_caption_{(request.scope.get('server') or ('', 0))[1]}"

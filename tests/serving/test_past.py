@@ -132,6 +132,7 @@ def test_what_was_found_is_downloaded_as_a_table(server):
         ("/log/1.json", 404, "This caption is not in the log any more."),
         ("/log/1.jpg", 404, "not in the log any more"),
         (f"/log/{10**25}.jpg", 404, "not in the log any more"),
+        (f"/log/{'1' * 5000}.jpg", 414, "This address is too long."),
         (f"/log/{DOG_MS}.jpg", 404, "The log has no picture of this caption."),
         (f"/log/{DOG_MS}/drawn.jpg", 404, "The log has no picture of this caption."),
         ("/log/-1.json", 404, "There is no such page."),
