@@ -233,8 +233,10 @@ def evaluate(
     models += person
     named = _with_unique_names(models)
     if write_captions:
+        given = {path.resolve() for path in captions}
         for name, model in named.items():
-            write_results(write_captions / f"{name}.json", model.captions)
+            if (file := write_captions / f"{name}.json").resolve() not in given:
+                write_results(file, model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
         weights = metric_weights or data_folder() / "metrics"
         comparison = Comparison.of(against, named, chair_data, features, weights, idf=bert_idf, rule=tokenizer)

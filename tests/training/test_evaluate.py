@@ -229,6 +229,12 @@ def test_captions_of_a_test_set_without_public_captions_are_written_for_an_evalu
     assert all(set(entry) == {"image_id", "caption"} for entry in entries)
 
 
+def test_a_result_file_that_was_read_is_not_written(scored, coco):
+    before = (coco / "good.json").read_bytes()
+    scored(*GOOD, "--write-captions", ".")
+    assert (coco / "good.json").read_bytes() == before
+
+
 def test_captions_without_any_word_are_scored(scored, coco):
     said = [{"image_id": image, "caption": text} for image, text in ((1, "..."), (2, "!"))]
     (coco / "good.json").write_text(json.dumps(said))
