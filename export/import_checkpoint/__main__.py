@@ -1,6 +1,7 @@
 """``python -m export.import_checkpoint FORMAT SOURCE -o BUNDLE``: a published captioner as a bundle."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,9 +37,13 @@ FORMATS: dict[str, PublishedFormat] = {
 """The published state dicts by name, beside the models of transformers (:data:`PUBLISHED`). A new one is one module and
 one line here."""
 _CHECK_IMAGES = 10
+_OF_TRANSFORMERS = ("prompt", "first_sentence")
+_OF_STATE_DICTS = ("vision", "vocabulary", "features", "heads", "attend_padding", "legacy_extra_skip")
+_OF_GRAPHS = ("precision", "storage", "checkpoint", "check_images", "calibration", "no_static")
 
 
 def import_checkpoint(
+    context: typer.Context,
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"One of {', '.join([*PUBLISHED, *FORMATS])}.")],
     source: Annotated[
         str,
@@ -120,12 +125,16 @@ def import_checkpoint(
     """
     check_destination(output, replace=replace)
     if format_name in PUBLISHED:
-        if vocabulary or vision:
-            raise typer.BadParameter(f"--vocabulary and --vision are for {', '.join(FORMATS)}", param_hint="FORMAT")
+        _refuse(context, _OF_STATE_DICTS, ", ".join(FORMATS))
         trained = read_transformers_model(
             format_name, source, name, SearchChoices(beam_size, max_words, prompt, first_sentence)
         )
     elif format_name in FORMATS:
+        _refuse(context, _OF_TRANSFORMERS, ", ".join(PUBLISHED))
+        if vision is None:
+            _refuse(context, _OF_GRAPHS, "bundles with --vision")
+        else:
+            _refuse(context, ["features"], "bundles without --vision")
         if vocabulary is None:
             raise typer.BadParameter(f"{format_name} needs it", param_hint="--vocabulary")
         file = Path(source)
@@ -157,6 +166,13 @@ def import_checkpoint(
         ),
         checkpoint,
     )  # fmt: skip
+
+
+def _refuse(context: typer.Context, options: Sequence[str], others: str) -> None:
+    """Refuse options of the command line that have no effect here."""
+    for option in options:
+        if (source := context.get_parameter_source(option)) and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"is for {others}", param_hint=f"--{option.replace('_', '-')}")
 
 
 def _write(trained: TrainedCaptioner, options: ExportOptions, checkpoint: Path | None) -> None:

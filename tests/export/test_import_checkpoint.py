@@ -70,6 +70,20 @@ def test_the_bundle_has_the_beams_and_log_probabilities_of_the_published_code(ca
         Bundle.load(bundle)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["git", "--heads", "3"], "--heads: is for m2, object-relation"),
+        (["m2", "--prompt", "a"], "--prompt: is for git, blip"),
+        (["m2", "--precision", "int8"], "--precision: is for bundles with --vision"),
+        (["m2", "--vision", "b", "--features", "f"], "--features: is for bundles without --vision"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(options, message, tmp_path, monkeypatch, capsys):
+    assert run(monkeypatch, *options, "file", "-o", tmp_path / "bundle") == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.needs_data
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -157,6 +171,7 @@ def test_a_checkpoint_may_take_the_tokens_of_a_bundles_vision_graph(tiny_bundle)
     model = PublishedModel(
         "m2", M2Config(len(words), 8, **sizes), words, (), data={"dataset": "coco", "vocabulary": "spacy"}
     )
+    torch.manual_seed(0)
     captioner = FAMILIES["m2"](model.config).eval()
     lender = Bundle.load(tiny_bundle)
     trained = trained_on_tokens_of(lender, model, captioner, name="mine", beam_size=3, max_words=6)
