@@ -49,12 +49,6 @@ class WordVectors:
             raise CoverageError(f"{chosen}: no such file of word vectors; give a GloVe text file, as published")
         return _read_table(chosen) if chosen.suffix == ".npz" else _map_text(chosen)
 
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def __contains__(self, word: str) -> bool:
-        return word in self._index
-
     @property
     def dimension(self) -> int:
         return int(self._rows.shape[1])

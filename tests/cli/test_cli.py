@@ -83,9 +83,6 @@ def lines(result):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-# --- describe ------------------------------------------------------------------------------------------
-
-
 def test_a_picture_gives_one_json_object_with_every_field(captioner, photos):
     result = run("describe", photos / "a.png", "--json")
     assert result.exit_code == 0
@@ -231,9 +228,6 @@ def test_a_detector_adds_objects_nouns_and_coverage(tmp_path):
     assert f"coverage {record['coverage']['noun_coverage']:.2f}" in spoken.output
 
 
-# --- the process ---------------------------------------------------------------------------------------
-
-
 def test_importing_the_command_line_loads_nothing_heavy():
     heavy = {"numpy", "cv2", "onnxruntime", "rclpy", "scipy", "spacy"}
     code = f"import sys, smart_caption_ros.cli; print(*{heavy} & set(sys.modules))"
@@ -315,9 +309,6 @@ def test_a_reader_that_has_had_enough_causes_no_complaint(many_pictures, tiny_bu
     running.wait(timeout=60)
 
 
-# --- bundle --------------------------------------------------------------------------------------------
-
-
 def test_the_default_bundle_verifies_with_an_ok_for_every_file():
     result = run("bundle", "verify")
     assert result.exit_code == 0, result.stderr
@@ -351,9 +342,6 @@ def test_inspect_prints_the_manifest_as_a_table_and_as_json():
     assert rows["files.vision.onnx.sha256"] == manifest["files"]["vision.onnx"]["sha256"]
 
 
-# --- coverage ------------------------------------------------------------------------------------------
-
-
 def test_coverage_of_a_caption_is_printed_as_a_table():
     result = run("coverage", "score", "--caption", "two dogs on a table", "--classes", "chair, dog,giraffe")
     assert result.exit_code == 0, result.stderr
@@ -368,10 +356,9 @@ def test_coverage_of_a_caption_is_printed_as_a_table():
 
 
 def test_coverage_as_json_has_every_figure():
-    record = json.loads(run("coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json").stdout)
+    given = ("coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json")
+    record = json.loads(run(*given).stdout)
     assert (record["noun_coverage"], record["noun_support"], record["classes"]) == (0.5, 1.0, ["dog", "cup"])
     assert record["matches"][0]["noun"]["lemma"] == "dog"
-    counted = run(
-        "coverage", "score", "--caption", "a dog", "--classes", "dog,dog,cup", "--json", "--class-counts"
-    ).stdout
-    assert json.loads(counted)["noun_coverage"] == pytest.approx(1 / 3)
+    counted = json.loads(run(*given, "--class-counts").stdout)
+    assert counted["noun_coverage"] == pytest.approx(1 / 3)

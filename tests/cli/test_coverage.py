@@ -212,9 +212,6 @@ def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path
     assert content["noun_support"] == 0.5
 
 
-# --- what is refused, and what is left out -------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
@@ -261,9 +258,6 @@ def test_what_is_left_out_is_told_and_the_rest_is_scored(root, captions, tmp_pat
     content = json.loads((tmp_path / "out.json").read_text())
     assert content["frames"]["0.01"] == 1
     assert sum(issue["count"] for issue in content["skipped"].values()) == 5  # with the two captions that had no frame
-
-
-# --- with a model --------------------------------------------------------------------------------------
 
 
 def kept_texts(path):

@@ -36,7 +36,6 @@ def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_
     assert list(example_vectors.parent.glob("example*")) == [example_vectors]
     for vectors in (first, second):
         assert isinstance(vectors._rows, np.memmap)
-        assert len(vectors) == 6
         np.testing.assert_array_equal(vectors.mean(["dining", "table"]), np.float32([0.8, 0.6]))
 
 
@@ -44,7 +43,7 @@ def test_a_changed_text_file_is_converted_again(example_vectors):
     WordVectors.load(example_vectors)
     example_vectors.write_text("chair 1 2 3\n")
     vectors = WordVectors.load(example_vectors)
-    assert (len(vectors), vectors.dimension, "cup" in vectors) == (1, 3, False)
+    assert (vectors.dimension, vectors.mean(["cup"])) == (3, None)
 
 
 def test_a_cache_that_cannot_be_written_is_named(example_vectors, cache):
@@ -69,8 +68,7 @@ def test_a_cache_that_cannot_be_written_is_named(example_vectors, cache):
 def test_files_are_read_as_they_are_found(tmp_path, text, words):
     (tmp_path / "v.txt").write_bytes(text.encode())
     vectors = WordVectors.load(tmp_path / "v.txt")
-    assert (len(vectors), vectors.dimension) == (len(words), 3)
-    assert all(word in vectors for word in words)
+    assert all(vectors.mean([word]) is not None for word in words)
     np.testing.assert_array_equal(vectors.mean(["cup"]), np.float32([1, 2, 3]))
 
 

@@ -22,9 +22,6 @@ def picture(number, height=48, width=64):
     return np.full((height, width, 3), COLOURS[number % len(COLOURS)], np.uint8)
 
 
-# --- images and folders ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def folder(tmp_path):
     root = tmp_path / "photos"
@@ -430,9 +427,6 @@ def test_without_rosbags_the_error_says_what_to_install(bag, monkeypatch):
     monkeypatch.delitem(sys.modules, "rosbags.rosbag2", raising=False)
     with pytest.raises(SourceError, match=r"pip install 'smart_caption_ros\[bags\]'"):
         open_source(bag)
-
-
-# --- sample photographs ---------------------------------------------------------------------------
 
 
 def test_the_sample_photographs_are_eight_of_scikit_image():
