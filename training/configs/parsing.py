@@ -14,6 +14,8 @@ from training.configs.ranges import complaint
 from training.errors import ConfigError
 
 T = TypeVar("T")
+_NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
+"""What PyYAML raises; ValueError for what only looks like a date or number, such as 2024-99-99."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -45,7 +47,7 @@ def read_yaml(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ConfigError(f"{path}: {reason}") from None
-    except yaml.YAMLError as error:
+    except _NOT_YAML as error:
         raise ConfigError(f"{path}: not YAML: {error}") from None
 
 
@@ -99,7 +101,7 @@ def set_key(raw: Any, assignment: str) -> Any:
         raise ConfigError(f"{assignment}: expected KEY=VALUE, e.g. phases.0.epochs=1")
     try:
         return _replaced(raw, path.split("."), yaml.load(text, _Loader), assignment)
-    except yaml.YAMLError as error:
+    except _NOT_YAML as error:
         raise ConfigError(f"{assignment}: not YAML: {error}") from None
 
 
