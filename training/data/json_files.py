@@ -23,7 +23,7 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON ({error})") from None
 
 
@@ -47,7 +47,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         DataError: the file is missing or unreadable, or a line holds no JSON object; names the line.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # text may hold other line ends, such as U+2028
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
             continue
         try:
             entry = json.loads(replace_lone_surrogates(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {number}: not JSON ({error})") from None
         if not isinstance(entry, dict):
             raise DataError(f"{path}, line {number}: expected an object, {{...}}")
