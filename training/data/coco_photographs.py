@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.configs.ranges import Bool
 from training.data.caption_dataset import CaptionDataset
 from training.data.held_out import excluded_photographs
 from training.data.json_files import read_json, read_json_lines
@@ -41,7 +42,7 @@ class CocoPhotographs:
 
     folder: str = "coco_photographs"
     """Below the data folder, or absolute."""
-    leave_out_noncommercial: bool = False
+    leave_out_noncommercial: Bool = False
     """Do not train on photographs that :data:`LICENCES` says may not be used commercially; of most it says nothing."""
 
     def open(self, data: Path) -> CaptionDataset:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pydantic.dataclasses
+
 from smart_caption_ros.files import sha256_of_bytes
 from training.configs.parsing import build_config
-from training.configs.schema import DataConfig
+from training.configs.ranges import Int
+from training.configs.schema import FORBID_UNKNOWN_KEYS, DataConfig
 from training.data.caption_dataset import SPLITS, CaptionDataset, DatasetReader, Issue
 from training.data.coco_dataset import Coco
 from training.data.coco_photographs import CocoPhotographs
@@ -30,7 +33,7 @@ class Mixture:
     in an epoch; 0 leaves them out) and ``weight`` (of its captions in the cross-entropy)."""
     scored: list[str] = field(default_factory=list)
     """Sources whose dev splits select the model; all where none is named."""
-    max_sentence_uses: int = 0
+    max_sentence_uses: Int = 0
     """Training photographs that share one sentence; 0 for any number. The others lose it, unless they have no other."""
 
     def __post_init__(self) -> None:
@@ -111,7 +114,7 @@ def _check_source(where: str, name: Any, source: Any) -> None:
     if not isinstance(source, dict) or not source.keys() <= {"dataset", "options", "repeat", "weight"}:
         raise ValueError(f"{where}: expected dataset, options, repeat and weight, found {source!r}")
     kind, repeat, weight = source.get("dataset"), source.get("repeat", 1), source.get("weight", 1.0)
-    if kind not in DATASETS or kind == "mixture":
+    if kind not in [known for known in DATASETS if known != "mixture"]:
         known = ", ".join(known for known in DATASETS if known != "mixture")
         raise ValueError(f"{where}: dataset must be one of {known}, not {kind!r}")
     if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
@@ -119,9 +122,9 @@ def _check_source(where: str, name: Any, source: Any) -> None:
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight < math.inf:
         raise ValueError(f"{where}: weight must be a positive number, not {weight!r}; repeat: 0 leaves a source out")
     try:
-        _reader(source)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}: options: {error}") from None
+        check_options(kind, source.get("options") or {}, f"{where}: options")
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
 
 
 def _reader(source: dict[str, Any]) -> DatasetReader:
@@ -144,6 +147,16 @@ OWN_DATA = frozenset({"folder", "table"})
 
 TRAINED_ON = "captions_trained_on"
 """Key of a captioner's record: :func:`provenance` of its data."""
+
+
+def check_options(dataset: str, options: Any, where: str) -> None:
+    """Check the options of a data set, a plain dataclass, as an experiment file is checked.
+
+    Raises:
+        ConfigError: an unknown or missing option, or a value that is not allowed; the message begins with ``where``.
+    """
+    kind = pydantic.dataclasses.dataclass(DATASETS[dataset], frozen=True, config=FORBID_UNKNOWN_KEYS)
+    build_config(kind, options, where)
 
 
 def open_dataset(config: DataConfig, data: Path) -> CaptionDataset:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from smart_caption_ros.files import sha256_of_bytes
 from smart_caption_ros.sources.image_folder import is_image_file, natural_order
+from training.configs.ranges import Float, Int
 from training.data.caption_dataset import SPLITS, CaptionDataset, Issue
 from training.data.coco import image_entries
 from training.data.json_files import read_json, read_json_lines
@@ -52,9 +53,9 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _OwnOptions:
-    dev_share: float = 0.1
+    dev_share: Float = 0.1
     """Share of the training pictures that become the dev split if there is none; 1 picture at least."""
-    seed: int = 1
+    seed: Int = 1
     """Seed by which they are drawn."""
     name: str = "own photographs and captions"
     """Name of the data in the manifests of models."""
@@ -108,6 +109,8 @@ class Table(_OwnOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not self.table:
+            raise ValueError("table: expected a file, or one for each of train, dev and test")
         if isinstance(self.table, dict) and (unknown := self.table.keys() - set(SPLITS)):
             raise ValueError(f"table: {min(unknown)}: expected a file for one of {', '.join(SPLITS)}")
 

@@ -5,12 +5,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pydantic.dataclasses import dataclass
-
 from training.configs.parsing import build_config, read_experiment_file, set_key, unknown_key
 from training.configs.ranges import check_value
-from training.configs.schema import FORBID_UNKNOWN_KEYS, ExperimentConfig, RecipeConfig
-from training.data.datasets import DATASETS
+from training.configs.schema import ExperimentConfig, RecipeConfig
+from training.data.datasets import DATASETS, check_options
 from training.data.tokenizer import RULES
 from training.engine.optimizers import OPTIMIZERS
 from training.engine.schedules import SCHEDULES
@@ -61,9 +59,7 @@ def parse_experiment(raw: Any, where: str) -> ExperimentConfig:
 def _check_names(config: ExperimentConfig, where: str) -> None:
     _check_name(config.data.dataset, DATASETS, where, "data: dataset")
     _check_name(config.data.vocabulary, RULES, where, "data: vocabulary")
-    # Data sets define their options as plain dataclasses; the checks of experiment files are added here.
-    options = dataclass(DATASETS[config.data.dataset], frozen=True, config=FORBID_UNKNOWN_KEYS)
-    build_config(options, config.data.options, f"{where}: data: options")
+    check_options(config.data.dataset, config.data.options, f"{where}: data: options")
     _check_name(config.family, FAMILIES, where, "family")
     _check_model_keys(config, where)
     for index, phase in enumerate(config.phases):

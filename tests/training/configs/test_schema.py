@@ -52,6 +52,8 @@ def test_every_experiment_file_of_the_repository_is_well_formed(path):
         ({"data": 3}, "data: expected keys"),
         ({"data": {"options": {"karpathy": "x"}}}, "data: options: unknown key 'karpathy'; known are folder"),
         ({"data": {"dataset": "coco"}}, "data: options: give karpathy .* or captions"),
+        ({"data": {"dataset": "folder", "options": {"folder": "x", "dev_share": "0.2"}}}, "dev_share: expected float"),
+        ({"data": {"dataset": "table", "options": {"table": {}}}}, "options: table: expected a file, or one for each"),
         (coco(karpathy="a.json", captions={"train": "b.json", "dev": "c.json"}), "data: options: give karpathy"),
         (coco(captions={"dev": "b.json"}), "data: options: captions: a file for train is needed"),
         ({"features": {"store": "s"}}, "give backbone or features, one of the two"),
