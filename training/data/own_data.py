@@ -213,7 +213,8 @@ def _rows_of_table(path: Path) -> Iterator[Row]:
             wanted = " and ".join(f"one of {', '.join(keys)}" for keys in (PICTURE_KEYS, CAPTION_KEYS))
             raise DataError(f"{where}: expected the columns or keys {wanted}; it has {', '.join(map(str, entry))}")
         texts = [_text(text) for text in captions] if isinstance(captions, list) else [_text(captions)]
-        split, group = (str(_first(entry, keys) or "") for keys in (("split",), GROUP_KEYS))
+        named = (_first(entry, keys) for keys in (("split",), GROUP_KEYS))
+        split, group = ("" if value is None else str(value) for value in named)  # 0 is a name, too
         yield Row(where, picture, texts, split, group)
 
 
