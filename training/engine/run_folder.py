@@ -8,11 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
-from smart_caption_ros.files import write_text_atomically
+from smart_caption_ros.files import check_output, write_text_atomically
 from training.checkpoint import load_checkpoint
 from training.configs.parsing import build_config
 from training.configs.schema import ExperimentConfig, FeaturesConfig
 from training.errors import CheckpointError, ConfigError
+from training.paths import CHECKOUT
 
 CHECKPOINT = "checkpoint.safetensors"
 """Weights, state of the optimizer and progress of the run."""
@@ -38,7 +39,10 @@ def claim_folder(folder: Path, config: ExperimentConfig) -> None:
 
     Raises:
         ConfigError: the folder belongs to another experiment.
+        OutputError: the run starts from a file that it would replace.
     """
+    for name in (BEST, CHECKPOINT):
+        check_output(folder / name, [CHECKOUT / path for path in (config.start_from, config.backbone) if path])
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / CHECKPOINT).exists():
         write_text_atomically(folder / _EXPERIMENT, json.dumps(asdict(config), indent=2))
@@ -80,7 +84,7 @@ def _differing_keys(folder: Path, config: ExperimentConfig) -> list[str] | None:
     try:
         raw = json.loads((folder / _EXPERIMENT).read_text(encoding="utf-8"))
         first = build_config(ExperimentConfig, raw, str(folder), ignore_unknown_keys=True)
-    except (OSError, ConfigError, json.JSONDecodeError):
+    except (OSError, ConfigError, ValueError, RecursionError):
         return None
     # The options of features that are not given do not count.
     comparable = [

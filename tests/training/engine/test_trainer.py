@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from smart_caption_ros.detection.class_names import COCO_CLASSES
+from smart_caption_ros.files import OutputError
 from smart_caption_ros.imaging.preprocessing import Preprocessing
 from tests.training.small_flickr8k import save_convolutions
 from tests.training.small_runs import new_trainer, trained
@@ -119,6 +120,9 @@ def test_start_from_another_kind_of_captioner_is_refused_and_the_folder_remains_
         with pytest.raises(ConfigError, match=complaint):
             new_trainer(tmp_path, data, XE, start_from=first, **changes)
     new_trainer(tmp_path, data, XE)
+    Path(first).with_name("checkpoint.safetensors").unlink()
+    with pytest.raises(OutputError, match="is also an input"):
+        new_trainer(tmp_path / "first", data, XE, start_from=first)
 
 
 def test_start_from_with_an_extended_vocabulary_keeps_the_old_words_and_gives_new_ones_their_mean(data, tmp_path):
