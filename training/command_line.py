@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from smart_caption_ros.captioning.bundle import MANIFEST
 from smart_caption_ros.files import OutputError, check_output, check_output_folder
 from training.paths import data_folder
 
@@ -108,19 +109,22 @@ def _check_outputs(options: Mapping[str, object]) -> None:
     """Check that no output of a command is one of its inputs, before any work.
 
     Outputs are the options `output` and `json_path`, and of a command that replaces bundles the folder `bundle` and the
-    file `checkpoint`; every other path is an input.
+    file `checkpoint`; every other path is an input, and so are the files of a bundle, if its folder is one.
     """
     replaces = "replace" in options
     names = ("output", "bundle", "checkpoint") if replaces else ("output", "json_path")
     outputs = {name: value for name in names if isinstance(value := options.get(name), Path)}
-    inputs = [Path(value) for name in ("source", "checkpoint") if isinstance(value := options.get(name), str)]
+    texts = ("source", "checkpoint", "dataset")
+    inputs = [Path(value) for name in texts if isinstance(value := options.get(name), str)]
     for name, value in options.items():
         if name not in outputs:
             inputs += [path for path in (value if isinstance(value, list) else [value]) if isinstance(path, Path)]
+    of_bundles = [file for path in inputs if (path / MANIFEST).exists() for file in path.iterdir()]
+    inputs += [file for file in of_bundles if file.suffix != ".json" or file.name in (MANIFEST, "parameters.json")]
     for name, output in outputs.items():
         if replaces and name != "checkpoint":
             check_output_folder(output, inputs)
-        elif not output.is_dir():
+        elif name == "json_path" or not output.is_dir():
             check_output(output, inputs)
 
 

@@ -77,15 +77,16 @@ def test_a_list_option_takes_several_values_or_is_repeated(monkeypatch, capsys, 
     assert capsys.readouterr().out == "good ['a', 'b'] 2\n"
 
 
-def test_an_output_that_is_an_input_is_refused_before_any_work(monkeypatch, capsys, tmp_path):
-    (tmp_path / "results.json").write_text("captions")
+@pytest.mark.parametrize(("given", "output"), [("results.json", "link.json"), (".", "manifest.json")])
+def test_an_output_that_is_an_input_is_refused_before_any_work(monkeypatch, capsys, tmp_path, given, output):
+    for name in ("results.json", "manifest.json"):
+        (tmp_path / name).write_text("captions")
     (tmp_path / "link.json").symlink_to("results.json")
-    options = ("--bundle", str(tmp_path / "results.json"), "-o", str(tmp_path / "link.json"))
-    assert run(monkeypatch, "good", *options) == 2
+    assert run(monkeypatch, "good", "--bundle", str(tmp_path / given), "-o", str(tmp_path / output)) == 2
     out, error = capsys.readouterr()
     assert (out, error.count("\n")) == ("", 1)
-    assert "link.json is also an input" in error
-    assert (tmp_path / "results.json").read_text() == "captions"
+    assert f"{output} is also an input" in error
+    assert (tmp_path / output).read_text() == "captions"
 
 
 def test_a_bundle_that_holds_an_input_is_not_replaced(monkeypatch, capsys, tmp_path):

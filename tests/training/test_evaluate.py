@@ -256,6 +256,7 @@ WRONG_FILES = {
     "zebra.json": {"1": ["zebra"]},
     "ninety.json": {"99": ["dog"]},
     "list.txt": "1\n99\n",
+    "own.yaml": "name: x",
 }
 CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints")
 
@@ -270,8 +271,9 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
         (["--bundle", "nowhere", "--references", "captions.json"], 2, "needs --images"),
         ([*GOOD, "--split", "dev"], 2, "not both"),
         ([*GOOD, "--record"], 2, "--record goes with a bundle"),
-        ([*GOOD, "--resamples", "-1"], 2, "--resamples"),
         ([*GOOD, "--json", "no/out.json"], 1, "cannot be written"),
+        (["--dataset", "own.yaml", "--json", "own.yaml"], 2, "own.yaml is also an input"),
+        ([*GOOD, "--json", "empty"], 2, "empty is a folder"),
         ([*GOOD, "--human"], 1, "image 3 of captions has 1 human"),
         ([*GOOD, "--only", "no.txt"], 1, "no.txt: the list of"),
         ([*GOOD, "--only", "list.txt"], 1, "for example 99"),
