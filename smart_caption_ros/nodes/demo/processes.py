@@ -17,6 +17,7 @@ from pathlib import Path
 from smart_caption_ros.files import FAST_DDS_PROFILE, PROFILE_VARIABLE, config_file
 
 _HIGHEST_DOMAIN = 101  # the ports of higher domains overlap the ephemeral ports of Linux
+_PARTICIPANTS = 20  # processes of a domain that are looked for
 _STOP_TIMEOUT_S = 20.0
 _chosen: deque[socket.socket] = deque(maxlen=8)  # keep other processes from choosing these domains before a node runs
 
@@ -28,14 +29,15 @@ def free_domain_id() -> int:
     for domain_id in candidates:
         first_port = 7400 + 250 * domain_id
         choice = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                choice.bind(("", first_port + 249))  # which only the 120th participant would use
-                # The unicast discovery port of the first participant of the domain (DDSI-RTPS 9.6.2.2).
-                probe.bind(("", first_port + 10))
-            except OSError:
-                choice.close()
-                continue
+        try:
+            choice.bind(("", first_port + 249))  # which only the 120th participant would use
+            # The unicast discovery ports of the participants (DDSI-RTPS 9.6.2.2), of whom the first may have ended.
+            for participant in range(_PARTICIPANTS):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                    probe.bind(("", first_port + 10 + 2 * participant))
+        except OSError:
+            choice.close()
+            continue
         if len(_chosen) == _chosen.maxlen:
             _chosen.popleft().close()
         _chosen.append(choice)
