@@ -93,13 +93,16 @@ def actions(context: LaunchContext) -> list[GroupAction]:
     except SourceError as error:
         raise ValueError(f"bag: {error}") from None
     played = {"image_topic": topic, "use_sim_time": "true"}
+    if not has_rosbag2:
+        played = {"image_topic": topic.removesuffix(COMPRESSED)}
     caption = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(SHARE / "launch" / "caption.launch.py")),
-        launch_arguments=(played if has_rosbag2 else {"image_topic": topic.removesuffix(COMPRESSED)}).items(),
+        launch_arguments=played.items(),
     )
     recorder = [record(output)] if output is not None else []
-    warning = unknown_arguments(context.argv, Path(__file__), value, CAPTION_ARGUMENTS)
-    return [GroupAction([*([LogInfo(msg=warning)] if warning else []), *recorder, caption, player])]
+    warning = unknown_arguments(context.argv, Path(__file__), value, CAPTION_ARGUMENTS.keys() - played.keys())
+    # The caption node comes first, because launch leaves the processes behind that it started before a wrong argument.
+    return [GroupAction([*([LogInfo(msg=warning)] if warning else []), caption, *recorder, player])]
 
 
 def topic_with_rosbag2(bag: Path, topic: str | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 # ruff: noqa: I001  (the folder launch/ is not the package launch)
 
-from ament_index_python.packages import get_package_share_directory
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription, LogInfo, OpaqueFunction
 from launch.conditions import IfCondition
@@ -33,8 +33,16 @@ ARGUMENTS = (
 )
 
 
+def check_rviz(context: LaunchContext) -> None:
+    """Raise an exception if RViz is asked for and is not installed, before a process starts that would go on alone."""
+    if IfCondition(LaunchConfiguration("rviz")).evaluate(context):
+        get_package_prefix("rviz2")
+
+
 def camera_node(context: LaunchContext) -> list[LogInfo | Node]:
-    """Create the camera node in the namespace of the caption node."""
+    """Create the camera node, with the namespace and the image topic of the caption node, or of its first camera."""
+    given = {name: LaunchConfiguration(name, default=value[0]) for name, value in launching.CAPTION_ARGUMENTS.items()}
+    (_, topic), *_ = launching.caption_remappings({name: value.perform(context) for name, value in given.items()})
     names = [argument.name for argument in ARGUMENTS]
     warning = launching.unknown_arguments(context.argv, Path(__file__), names, launching.CAPTION_ARGUMENTS)
     node = Node(
@@ -44,6 +52,7 @@ def camera_node(context: LaunchContext) -> list[LogInfo | Node]:
         namespace=context.launch_configurations.get("namespace", ""),
         # In a dictionary the value stays a string: the index of a webcam must not become a number.
         parameters=[{"source": LaunchConfiguration("source").perform(context)}],
+        remappings=[("image", topic.removesuffix("/compressed"))],
         output="screen",
         sigterm_timeout=END_TIMEOUT_S,
         on_exit=launching.fail_with_the_process,
@@ -61,4 +70,6 @@ def generate_launch_description() -> LaunchDescription:
         condition=IfCondition(LaunchConfiguration("rviz")),
         output="screen",
     )
-    return LaunchDescription([GroupAction([*ARGUMENTS, OpaqueFunction(function=camera_node), caption, rviz])])
+    # The caption node comes first, because launch leaves the processes behind that it started before a wrong argument.
+    checked = [OpaqueFunction(function=check_rviz), caption, OpaqueFunction(function=camera_node), rviz]
+    return LaunchDescription([GroupAction([*ARGUMENTS, *checked])])

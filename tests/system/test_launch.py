@@ -60,8 +60,7 @@ def launch(robot, name, *arguments):
 
 
 def node_pids(process):
-    started = re.findall(r"\[caption_node-\d+\]: process started with pid \[(\d+)\]", process.log.read_text())
-    return [int(pid) for pid in started]
+    return [*map(int, re.findall(r"\[caption_node-\d+\]: process started with pid \[(\d+)\]", process.log.read_text()))]
 
 
 def test_a_node_that_dies_ends_the_launch_with_status_1_and_an_unknown_argument_is_pointed_out(ament_prefix, robot):
@@ -75,13 +74,20 @@ def test_a_node_that_dies_ends_the_launch_with_status_1_and_an_unknown_argument_
 
 def test_the_demo_captions_and_ends_with_its_nodes_alive(ament_prefix, robot, params_file):
     captions = robot.listen(Caption, "/robot/caption")
-    process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}")
+    process = launch(robot, "demo", f"bundle:={TINY}", f"params_file:={params_file}", "image_topic:=/eye/image_raw")
     robot.wait_for(lambda: captions, "caption")
     assert captions[0].header.frame_id == "camera_optical_frame"
     os.kill(process.pid, signal.SIGINT)
     robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
     assert process.exit_status == 0, process.log_tail(30)
     assert process.log.read_text().count("process has finished cleanly") == 2
+
+
+def test_a_wrong_argument_of_the_demo_leaves_no_process_behind(ament_prefix, robot):
+    process = launch(robot, "demo", "log_level:=loud")
+    robot.wait_for(lambda: process.exit_status is not None, "end of the launch")
+    robot.spin_for(5)
+    assert (process.exit_status, robot.node.get_node_names()) == (1, ["user"])
 
 
 def test_a_node_that_was_killed_comes_back_with_respawn(ament_prefix, robot, params_file):
