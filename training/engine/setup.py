@@ -94,6 +94,7 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     for key, length in {"max_words": search.max_words, "max_caption_words": config.data.max_caption_words}.items():
         if captioner.max_words is not None and length > captioner.max_words:
             raise ConfigError(f"data: {key} is {length}, but the captioner decodes at most {captioner.max_words} words")
+    _check_things(config, captions, captioner)
     record = {
         "name": config.name,
         TRAINED_ON: provenance(config.data),
@@ -116,6 +117,18 @@ def set_up_task(config: ExperimentConfig, data: Path, cache: Path, left_out: Col
     facts = _facts(images, words, vocabulary)
     sources = {image: dataset.source_of(image) for image in images["train"]}
     return TaskSetup(images, references, sources, captions, inputs, trained, facts)
+
+
+def _check_things(config: ExperimentConfig, captions: TrainingCaptions, captioner: Captioner) -> None:
+    """Refuse options of lists of things in phases where they would change nothing."""
+    for phase in config.phases:
+        where = f"phase {phase.name}: {{}}, on data with lists of things, such as looked_at"
+        scored = phase.objective == "self_critical" and captions.things
+        if phase.absent_penalty and not scored:
+            raise ConfigError(where.format("absent_penalty is for self_critical"))
+        predicted = phase.objective == "cross_entropy" and captions.things and captioner.thing_count
+        if phase.presence_weight and not predicted:
+            raise ConfigError(where.format("presence_weight is for cross_entropy, of a model with things"))
 
 
 def _check_words(words: Mapping[str, list[list[str]]], written: Mapping[str, Sequence[str]]) -> None:

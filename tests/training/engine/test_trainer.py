@@ -113,12 +113,14 @@ def test_a_run_resumes_with_other_compute_options_but_not_as_another_experiment(
 
 def test_start_from_another_kind_of_captioner_is_refused_and_the_folder_remains_free(data, tmp_path):
     first, sizes = str(trained(tmp_path / "first", data, XE).result), {"d_model": 32, "heads": 4, "d_ff": 64}
-    for changes, complaint in (
-        ({"model": {**sizes, "d_model": 16}}, r"another size: .* is \(.*32.*\), this experiment's is \(.*16.*\)"),
-        ({"family": "transformer", "model": sizes}, "is a captioner of the family smart, not transformer"),
+    for phase, changes, complaint in (
+        ({**XE, "presence_weight": 0.3}, {}, "presence_weight is for cross_entropy, of a model with things, on data"),
+        ({**XE, "absent_penalty": 0.3}, {}, "absent_penalty is for self_critical, on data with lists of things"),
+        (XE, {"model": {**sizes, "d_model": 16}}, r"another size: .* is \(.*32.*\), this experiment's is \(.*16.*\)"),
+        (XE, {"family": "transformer", "model": sizes}, "is a captioner of the family smart, not transformer"),
     ):
         with pytest.raises(ConfigError, match=complaint):
-            new_trainer(tmp_path, data, XE, start_from=first, **changes)
+            new_trainer(tmp_path, data, phase, start_from=first, **changes)
     new_trainer(tmp_path, data, XE)
     Path(first).with_name("checkpoint.safetensors").unlink()
     with pytest.raises(OutputError, match="is also an input"):
