@@ -11,11 +11,17 @@ from export.options import ExportOptions, Precision, Storage
 from export.pipeline import export_bundle, export_vision_bundle
 from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.captioning.bundle import VisionBundle
-from training.command_line import run_command
+from training.command_line import refuse_options, run_command
 from training.errors import BackboneError, CheckpointError
+
+_OF_CAPTIONERS = (
+    "beam_size", "vision_from", "max_words", "repeat_penalty", "end_penalty", "no_guide", "no_static",
+)  # fmt: skip
+"""Options that have no effect with --vision-only."""
 
 
 def export(
+    context: typer.Context,
     checkpoint: Annotated[
         str, typer.Argument(help="best.safetensors of a run; with --vision-only also the name of a backbone.")
     ],
@@ -92,6 +98,10 @@ def export(
     ] = None,
 ) -> None:
     """Export a trained captioner as a bundle and compare its captions with torch's."""
+    if vision_only:
+        refuse_options(context, _OF_CAPTIONERS, "captioners, not for --vision-only")
+    if no_detector:
+        refuse_options(context, ["detector_score"], "bundles with a detector, not for --no-detector")
     options = ExportOptions(
         checkpoint=Path(checkpoint), bundle=bundle, name=name, precision=precision, storage=storage,
         beam_size=beam_size, vision_from=vision_from, max_words=max_words, image_size=image_size,

@@ -128,6 +128,13 @@ def _check_outputs(options: Mapping[str, object]) -> None:
             check_output(output, inputs)
 
 
+def refuse_options(context: typer.Context, options: Sequence[str], others: str) -> None:
+    """Refuse options of the command line that have no effect here."""
+    for option in options:
+        if (source := context.get_parameter_source(option)) and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"is for {others}", param_hint=f"--{option.replace('_', '-')}")
+
+
 def report_error(error: object) -> None:
     """Print ``error: ...`` on stderr."""
     print(f"error: {error}", file=sys.stderr, flush=True)

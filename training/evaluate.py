@@ -13,8 +13,8 @@ from smart_caption_ros.captioning import BundleError, Captioner, EngineError
 from smart_caption_ros.detection.class_names import DetectorError
 from smart_caption_ros.files import write_text_atomically
 from smart_caption_ros.grounding import guide_words
-from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, STRENGTH
-from training.command_line import DeviceOption, JsonOption, run_command
+from smart_caption_ros.grounding.objects_guide import AUTO, GUIDE_CHOICES, OFF, STRENGTH
+from training.command_line import DeviceOption, JsonOption, refuse_options, run_command
 from training.configs.schema import DataConfig
 from training.data.coco import read_objects, read_results, write_results
 from training.data.datasets import open_dataset
@@ -34,7 +34,12 @@ DATASETS = ("flickr8k", "coco_photographs", "looked_at")
 """Data sets that need no options, of :data:`training.data.datasets.DATASETS`."""
 
 
+_OF_BUNDLES = ("engine", "objects_guide", "guide_strength")
+_OF_CHECKPOINTS = ("repeat_penalty", "end_penalty", "image_size", "device", "batch_size")
+
+
 def evaluate(
+    context: typer.Context,
     bundle: Annotated[list[Path], typer.Option(help="Bundle folders (default: the bundle that ships).")] = [],  # noqa: B006
     engine: Annotated[str, typer.Option(help="Engine of the bundles (auto: the fastest that works).")] = "auto",
     objects_guide: Annotated[
@@ -204,6 +209,15 @@ def evaluate(
     for message, is_wrong in wrong.items():
         if is_wrong:
             raise typer.BadParameter(message)
+    for options, others, given in (
+        (_OF_BUNDLES, "bundles", bundles),
+        (["guide_strength"], "captions that objects guide", objects_guide != OFF),
+        (_OF_CHECKPOINTS, "checkpoints", checkpoint),
+        (["minimum_constraints"], "--constraints", constraints),
+        (["bert_idf"], "images with human captions", not images or has_human),
+    ):
+        if not given:
+            refuse_options(context, options, others)
     if json_path and not json_path.parent.is_dir():
         raise DataError(f"{json_path} cannot be written: no such folder")
     if write_captions and not write_captions.is_dir():

@@ -9,7 +9,7 @@ import typer
 
 from smart_caption_ros.captioning import BundleError, EngineError
 from smart_caption_ros.detection.class_names import DetectorError
-from training.command_line import ThreadsOption, run_command
+from training.command_line import ThreadsOption, refuse_options, run_command
 from training.configs.schema import FeaturesConfig
 from training.data.feature_extraction import (
     BackboneExtractor,
@@ -28,6 +28,7 @@ Format: TypeAlias = Literal["hdf5", "tsv", "npz"]
 
 
 def features(
+    context: typer.Context,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -89,6 +90,9 @@ def features(
       number  the number at the end of the name, as in COCO: COCO_val2014_000000391895.jpg is 391895
     """
     if published is not None:
+        refuse_options(
+            context, ("ids", "engine", "threads", "batch_size", "minimum_score"), "photographs, not for --from"
+        )
         if bundle or backbone or detector:
             raise DataError(
                 "--bundle and --detector make features of photographs, as --backbone does: leave them out with --from"
@@ -101,11 +105,15 @@ def features(
     elif len(paths) > 1:
         raise DataError(f"give one folder of photographs, not {len(paths)} paths")
     else:
+        refuse_options(context, ("width", "max_regions", "image_sizes"), "features of --from")
+        if not detector:
+            refuse_options(context, ["minimum_score"], "a --detector")
         photographs = find_photographs(paths[0], ids)
         extractor: BackboneExtractor | BundleExtractor
         if backbone:
             if bundle or detector:
                 raise DataError("--backbone makes features by itself: leave out --bundle and --detector")
+            refuse_options(context, ["engine"], "bundles, not for --backbone")
             if threads:
                 torch.set_num_threads(threads)
             extractor = BackboneExtractor(backbone, data_folder())

@@ -1,7 +1,6 @@
 """``python -m export.import_checkpoint FORMAT SOURCE -o BUNDLE``: a published captioner as a bundle."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +23,7 @@ from export.import_checkpoint.x_linear import read_x_lan, read_x_transformer
 from export.options import ExportOptions, Precision, Storage
 from export.pipeline import export_bundle
 from smart_caption_ros.captioning import Bundle, BundleError, EngineError
-from training.command_line import run_command
+from training.command_line import refuse_options, run_command
 from training.engine.trained_captioner import TrainedCaptioner
 from training.errors import CheckpointError, DataError
 
@@ -125,16 +124,16 @@ def import_checkpoint(
     """
     check_destination(output, replace=replace)
     if format_name in PUBLISHED:
-        _refuse(context, _OF_STATE_DICTS, ", ".join(FORMATS))
+        refuse_options(context, _OF_STATE_DICTS, ", ".join(FORMATS))
         trained = read_transformers_model(
             format_name, source, name, SearchChoices(beam_size, max_words, prompt, first_sentence)
         )
     elif format_name in FORMATS:
-        _refuse(context, _OF_TRANSFORMERS, ", ".join(PUBLISHED))
+        refuse_options(context, _OF_TRANSFORMERS, ", ".join(PUBLISHED))
         if vision is None:
-            _refuse(context, _OF_GRAPHS, "bundles with --vision")
+            refuse_options(context, _OF_GRAPHS, "bundles with --vision")
         else:
-            _refuse(context, ["features"], "bundles without --vision")
+            refuse_options(context, ["features"], "bundles without --vision")
         if vocabulary is None:
             raise typer.BadParameter(f"{format_name} needs it", param_hint="--vocabulary")
         file = Path(source)
@@ -166,13 +165,6 @@ def import_checkpoint(
         ),
         checkpoint,
     )  # fmt: skip
-
-
-def _refuse(context: typer.Context, options: Sequence[str], others: str) -> None:
-    """Refuse options of the command line that have no effect here."""
-    for option in options:
-        if (source := context.get_parameter_source(option)) and source.name == "COMMANDLINE":
-            raise typer.BadParameter(f"is for {others}", param_hint=f"--{option.replace('_', '-')}")
 
 
 def _write(trained: TrainedCaptioner, options: ExportOptions, checkpoint: Path | None) -> None:

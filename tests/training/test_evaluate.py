@@ -287,6 +287,8 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
         (["--images", ".", "--human"], 2, "--images alone has none"),
         (["--images", "nowhere"], 1, "nowhere: no such folder or zip"),
         (["--images", "empty.zip"], 1, "empty.zip: no image in it"),
+        ([*GOOD, "--engine", "cpu"], 2, "--engine: is for bundles"),
+        (["--repeat-penalty", "1"], 2, "--repeat-penalty: is for checkpoints"),
         (["--objects-guide", "loud"], 2, "'loud' is none of auto, off, bias"),
         (["--constraints", "zebra.json"], 2, "is for checkpoints"),
         ([*CONSTRAINED, "ninety.json"], 1, "none of its images"),
