@@ -2,7 +2,8 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +46,18 @@ class Flickr8k:
         return [PROVENANCE]
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let an error of the text name its file."""
+    try:
+        yield
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} is not UTF-8 text, or malformed ({error})") from None
+
+
 def _read_split(path: Path, captions: Mapping[str, Sequence[str]]) -> list[str]:
-    images = path.read_text(encoding="utf-8-sig").split()
+    with _naming(path):
+        images = path.read_text(encoding="utf-8-sig").split()
     for line, image in enumerate(images, 1):
         if image not in captions:
             raise DataError(f"{path}, line {line}: {image} has no caption in captions.csv")
@@ -55,7 +66,7 @@ def _read_split(path: Path, captions: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _read_captions(path: Path) -> dict[str, list[str]]:
     captions: dict[str, list[str]] = defaultdict(list)
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with _naming(path), path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream)
         if next(reader, None) != ["image", "caption"]:
             raise DataError(f"{path}, line 1: expected the header image,caption")

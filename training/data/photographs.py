@@ -1,6 +1,7 @@
 """The photographs of a data set: in files, in a zip, or in those of several sources."""
 
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from smart_caption_ros.imaging import ImageError, decode_image_bytes, read_image
 from training.errors import DataError
 
+_UNREADABLE = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+"""Errors of a zip's member that is missing, damaged, or (RuntimeError) encrypted or compressed in an unknown way."""
 ImageReader: TypeAlias = Callable[[str], NDArray[np.uint8]]
 """Reads the image of an id, (H, W, 3) uint8 BGR; raises DataError."""
 
@@ -152,7 +155,7 @@ class PhotographArchive(Photographs):
         """Read the file of a photograph without decoding it."""
         try:
             return self._archive.read(name)
-        except (KeyError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             raise DataError(f"{self.path}: {name} cannot be read ({error})") from None
 
     @cached_property

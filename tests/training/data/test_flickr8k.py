@@ -1,6 +1,8 @@
 """The Flickr8k reader, and what it refuses."""
 
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -30,18 +32,26 @@ def test_captions_may_hold_commas_with_and_without_quotes(copy):
     assert Flickr8k().open(copy.parent).captions["dev_0.jpg"][-2:] == ["one, two and three", "four, five"]
 
 
+def damaged_archive():
+    with zipfile.ZipFile(content := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("dev_0.jpg", bytes(99))
+    start = 30 + len("dev_0.jpg")
+    return (content.getvalue()[:start] + b"\xff\xff" + content.getvalue()[start + 2 :]).decode("latin-1")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
         ("images_224.zip", None, "images_224.zip"),
-        ("captions.csv", None, "captions.csv"),
         ("dev.txt", None, "dev.txt"),
+        ("dev.txt", "caf\xe9.jpg\n", r"dev\.txt is not UTF-8 text"),
+        ("images_224.zip", damaged_archive(), r"dev_0\.jpg cannot be read"),
         ("captions.csv", "image,caption\ndev_0.jpg, \n", r"captions\.csv, line 2"),
         ("captions.csv", "dev_0.jpg,a ball\n", "header"),
         ("dev.txt", "dev_0.jpg\nnobody.jpg\n", r"dev\.txt, line 2: nobody\.jpg"),
     ],
 )
 def test_missing_and_malformed_files_are_refused_with_the_place(copy, name, text, complaint):
-    (copy / name).unlink() if text is None else (copy / name).write_text(text)
+    (copy / name).unlink() if text is None else (copy / name).write_text(text, encoding="latin-1")
     with pytest.raises(DataError, match=complaint):
-        Flickr8k().open(copy.parent)
+        Flickr8k().open(copy.parent).read_image("dev_0.jpg")
