@@ -71,10 +71,6 @@ class LookedAt:
     sources: list[str] = field(default_factory=list)
     """Values of ``source`` that are read, such as ``door_detect``; all where none is named."""
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.sources, list) or not all(isinstance(source, str) for source in self.sources):
-            raise ValueError(f"sources must be a list of texts, as [door_detect], not {self.sources!r}")
-
     def open(self, data: Path) -> CaptionDataset:
         entries = _read_entries(data / "looked_at" / "captions.jsonl", self.sources)
         splits: dict[str, list[str]] = {part: [] for part in PARTS}
@@ -111,8 +107,11 @@ def _read_entries(path: Path, sources: Collection[str]) -> dict[str, dict[str, A
     for number, entry in enumerate(read_json_lines(path), 1):
         if missing := [key for key in KEYS if key not in entry]:
             raise DataError(f"{path}, entry {number}: {missing[0]} is missing")
+        for key in ("captions", "things"):
+            if not isinstance(entry[key], list) or not all(isinstance(text, str) for text in entry[key]):
+                raise DataError(f"{path}, entry {number}: {key} is no list of texts")
         image = f"{entry['data_set']}/{entry['image']}"
-        if entry["data_set"] not in ARCHIVES or entry["part"] not in PARTS or image in entries:
+        if entry["data_set"] not in [*ARCHIVES] or entry["part"] not in PARTS or image in entries:
             raise DataError(f"{path}, entry {number}: data_set or part is unknown, or the image is another entry's")
         if not sources or entry["source"] in sources:
             entries[image] = entry
