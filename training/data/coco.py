@@ -100,9 +100,9 @@ def read_image_sizes(paths: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _images(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        image for image in document.get("images", []) if isinstance(image, dict) and {"id", "file_name"} <= image.keys()
-    ]
+    images = document.get("images")
+    listed = images if isinstance(images, list) else []
+    return [image for image in listed if isinstance(image, dict) and {"id", "file_name"} <= image.keys()]
 
 
 def read_results(path: Path) -> dict[str, str]:
@@ -152,7 +152,7 @@ def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
     for path in paths:
         document = _read_object(path, "images", "annotations", "categories")
         try:
-            names = {category["id"]: str(category["name"]) for category in document["categories"]}
+            names = {image_key(category["id"]): str(category["name"]) for category in document["categories"]}
             objects.update({image_key(image["id"]): set() for image in document["images"]})
         except (KeyError, TypeError) as error:
             raise DataError(f"{path}: an image or category lacks {error}") from None
@@ -160,11 +160,9 @@ def read_objects(paths: Iterable[Path]) -> dict[str, set[str]]:
             image = _image_id(path, place, entry)
             if image not in objects:
                 raise DataError(f"{path}, annotation {place}: image {image} is not among the file's images")
-            if entry.get("category_id") not in names:
-                raise DataError(
-                    f"{path}, annotation {place}, image {image}: unknown category {entry.get('category_id')!r}"
-                )
-            objects[image].add(names[entry["category_id"]])
+            if (category := image_key(entry.get("category_id"))) not in names:
+                raise DataError(f"{path}, annotation {place}, image {image}: unknown category {category}")
+            objects[image].add(names[category])
     return objects
 
 
