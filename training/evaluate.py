@@ -249,7 +249,8 @@ def evaluate(
     if write_captions:
         given = {path.resolve() for path in captions}
         for name, model in named.items():
-            if (file := write_captions / f"{name}.json").resolve() not in given:
+            file = write_captions / f"{name.replace('/', '_')}.json"
+            if file.resolve() not in given:
                 write_results(file, model.captions)
     with Console(stderr=True).status("scoring"):  # prints nothing where stderr is not a terminal
         weights = metric_weights or data_folder() / "metrics"
@@ -323,9 +324,12 @@ def _caption_with_checkpoint(
 def _with_unique_names(models: list[tuple[str, ModelCaptions]]) -> dict[str, ModelCaptions]:
     """Append its position to a name that several models have."""
     names = [name for name, _ in models]
-    return {
-        (name if names.count(name) == 1 else f"{name} {place}"): model for place, (name, model) in enumerate(models, 1)
-    }
+    named: dict[str, ModelCaptions] = {}
+    for place, (name, model) in enumerate(models, 1):
+        while names.count(name) > 1 or name in named:
+            name = f"{name} {place}"
+        named[name] = model
+    return named
 
 
 def main() -> int:

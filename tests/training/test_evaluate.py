@@ -123,7 +123,6 @@ def test_result_files_are_compared_with_paired_differences(scored):
     options = ["--captions", "poor.json", "good.json", "--references", "captions.json", "--seed", "3"]
     document, done = scored(*options, "--instances", "instances.json")
     poor, good = document["models"]["poor"], document["models"]["good"]
-    assert document["images"] == 3
     assert document["bootstrap"] == {"resamples": 1000, "confidence": 0.95, "seed": 3}
     assert good["scores"]["cider"] > poor["scores"]["cider"]
     difference = good["differences"]["cider"]
@@ -229,9 +228,14 @@ def test_captions_of_a_test_set_without_public_captions_are_written_for_an_evalu
     assert all(set(entry) == {"image_id", "caption"} for entry in entries)
 
 
-def test_a_result_file_that_was_read_is_not_written(scored, coco):
+def test_a_result_file_that_was_read_is_not_written_and_none_is_lost_by_its_name(scored, coco):
     before = (coco / "good.json").read_bytes()
-    scored(*GOOD, "--write-captions", ".")
+    for copy in ("good 2.json", "other/good.json"):
+        (coco / copy).parent.mkdir(exist_ok=True)
+        (coco / copy).write_bytes(before)
+    copies = ("other/good.json", "good 2.json")
+    document, _ = scored("--captions", "good.json", *copies, *GOOD[2:], "--write-captions", ".")
+    assert [*document["models"]] == ["good 1", "good 2", "good 2 3"]
     assert (coco / "good.json").read_bytes() == before
 
 
