@@ -48,9 +48,12 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         whole = path.read_bytes()
         tensors = load(whole)
         header = json.loads(whole[_SIZE.size : _SIZE.size + _SIZE.unpack_from(whole)[0]])
-        return tensors, json.loads(header["__metadata__"]["state"])
-    except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
+        state = json.loads(header["__metadata__"]["state"])
+    except (OSError, SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not a readable checkpoint ({error})") from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path} is not a readable checkpoint (its state is no object)")
+    return tensors, state
 
 
 def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

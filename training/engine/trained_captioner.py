@@ -151,10 +151,13 @@ class TrainedCaptioner:
         captioner = new_captioner(state["family"], state["model"], path)
         set_eight_bits(captioner, bool(state.get("eight_bits")))
         joining = {key: state[key] for key in ("continuation", "attachment", "clean_up") if key in state}
-        vocabulary = Vocabulary(tuple(state["vocabulary"]), **joining)
         backbone = None
-        if under_prefix("backbone", tensors):
-            backbone = construct(state["backbone"]).eval()
+        try:
+            vocabulary = Vocabulary(tuple(state["vocabulary"]), **joining)
+            if under_prefix("backbone", tensors):
+                backbone = construct(state["backbone"]).eval()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # of a later version, or changed
+            raise CheckpointError(f"{path}: its vocabulary or backbone is unknown here: {error}") from None
         try:
             search = Search.from_json(state["search"])
         except ValueError as error:

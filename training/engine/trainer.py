@@ -35,7 +35,7 @@ from training.engine.run_folder import BEST, CHECKPOINT, claim_folder, epoch_fil
 from training.engine.schedules import make_scheduler
 from training.engine.step import GradientStep, MicroBatch
 from training.engine.task import CaptionTask, TrainedModule
-from training.errors import ConfigError
+from training.errors import CheckpointError, ConfigError
 from training.models.captioner import HookContext
 
 _HOOKS = 1
@@ -115,7 +115,12 @@ class Trainer:
         tensors: dict[str, Tensor] = {}
         if checkpoint is not None:
             tensors, state = checkpoint
-            self.progress = Progress(**state)
+            try:
+                self.progress = Progress(**state)
+            except TypeError as error:  # of another version, or no state of a run
+                raise CheckpointError(
+                    f"{self.folder / CHECKPOINT} is not the state of a run ({error}); remove it to start afresh"
+                ) from None
         with ExitStack() as stack:
             if self.processes.is_first:
                 self._report = stack.enter_context(closing(RunReport(self.folder, self.plan, self.progress)))

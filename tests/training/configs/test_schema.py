@@ -127,7 +127,6 @@ PHASES = "phases: [{name: p, epochs: 1, learning_rate: 5e-4}]\n"
 @pytest.mark.parametrize(
     ("content", "setting", "complaint"),
     [
-        ("- 1", "", r"config\.yaml"),
         (f"{PHASES}seed: 2024-99-99\n", "", r"config\.yaml: not YAML: month must be in 1..12"),
         (f"{PHASES}name: x\nseed: 1\nseed: 2\n", "", r"the key 'seed' is there twice\n.*line 4"),
         ({**GOOD, "name": "../../x"}, "", r"name: it becomes the name of a folder or file; .* '\.\./\.\./x'"),

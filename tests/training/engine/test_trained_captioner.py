@@ -53,6 +53,7 @@ def test_a_captioner_that_was_trained_in_8_bits_computes_in_8_bits_when_it_is_lo
 @pytest.mark.parametrize(
     ("tensors", "state", "complaint"),
     [
+        ({}, {"backbone": "of_2030"}, "its vocabulary or backbone is unknown here: 'of_2030'"),
         ({"captioner.token_norm.bias": torch.zeros(33)}, {}, r"token_norm.bias has the shape \(33,\), but a smart"),
         ({"captioner.token_norm.bias": None}, {}, "lacks captioner.token_norm.bias"),
         ({"captioner.token_norm.scale": torch.zeros(3)}, {}, "has captioner.token_norm.scale, which a smart"),

@@ -13,7 +13,7 @@ from tests.training.small_flickr8k import save_convolutions
 from tests.training.small_runs import new_trainer, trained
 from training.data.flickr8k import Flickr8k
 from training.engine.trained_captioner import TrainedCaptioner
-from training.errors import ConfigError
+from training.errors import CheckpointError, ConfigError
 from training.vision.released_weights import load_backbone, locate
 from training.vision.side_by_side import SideBySide
 from training.vision.yolox import YoloxNano
@@ -109,6 +109,9 @@ def test_a_run_resumes_with_other_compute_options_but_not_as_another_experiment(
     assert trained(tmp_path, data, {**XE, "accumulate": 3}, checkpoint_minutes=9).progress.phase == 1
     with pytest.raises(ConfigError, match="another experiment"):
         trained(tmp_path, data, {**XE, "learning_rate": 1e-4})
+    (tmp_path / "run" / "best.safetensors").replace(tmp_path / "run" / "checkpoint.safetensors")
+    with pytest.raises(CheckpointError, match=r"is not the state of a run .* remove it to start afresh"):
+        trained(tmp_path, data, XE)
 
 
 def test_start_from_another_kind_of_captioner_is_refused_and_the_folder_remains_free(data, tmp_path):
