@@ -13,6 +13,7 @@ import base64
 import binascii
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,7 +189,7 @@ class Hdf5Features:
             return None
         try:
             return np.asarray(dataset[: self.max_regions] if dataset.shape else dataset[()])
-        except (OSError, ValueError, TypeError) as error:
+        except (AttributeError, OSError, ValueError, TypeError) as error:  # AttributeError: a group
             raise DataError(f"{self.path}, image {image}: {kind} cannot be read ({error})") from None
 
 
@@ -222,7 +223,7 @@ class NpzFeatures:
                     for kind, keys in (("features", ("features", "x")), ("boxes", ("boxes", "bbox")))
                 }
                 sides = [arrays[key] for key in SIZE_KEYS if key in arrays]
-        except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, EOFError, IndexError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{where}: not an npz file, or cut short ({error})") from None
         size = (sides[0], sides[1]) if len(sides) == 2 else self._sizes.get(image)
         return checked_regions(where, self.width, read["features"], read["boxes"], size)
@@ -276,7 +277,7 @@ class TsvFeatures:
         fields = os.pread(self._bytes.fileno(), length, start).rstrip(b"\r\n").split(b"\t")
         if len(fields) != len(TSV_FIELDS):
             raise DataError(f"{where}: {len(fields)} fields instead of {len(TSV_FIELDS)} ({', '.join(TSV_FIELDS)})")
-        if not fields[3].isdigit() or not (count := int(fields[3])):
+        if not fields[3].isdigit() or len(fields[3]) > 9 or not (count := int(fields[3])):
             raise DataError(f"{where}: num_boxes is {fields[3].decode(errors='replace')!r}")
         boxes = self._decode(where, "boxes", fields[4], count)
         features = self._decode(where, "features", fields[5], count)

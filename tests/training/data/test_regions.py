@@ -88,6 +88,7 @@ def test_corrupted_arrays_are_refused_with_file_id_and_reason(tmp_path, write, k
     [
         ("", "is empty"),
         ("7\ta\n7\tb\n", "line 2: image 7 is in the file twice"),
+        (f"7\t640\t480\t{'1' * 5000}\t!!\tAAAA\n", "image 7: num_boxes is '1111"),
         ("7\t640\t480\t1\t!!\tAAAA\n", "image 7: boxes are not base64"),
         (f"7\twide\t480\t1\t{ONE_BOX}\t{ONE_FEATURE}\n", "image 7: the size of the image is 'wide x 480'"),
     ],
@@ -101,7 +102,8 @@ def test_malformed_tsv_files_are_refused_with_the_place_and_the_reason(tmp_path,
 
 def test_files_of_another_kind_are_refused(tmp_path):
     (tmp_path / "features.h5").write_bytes(b"not HDF5")
-    (tmp_path / "7.npz").write_bytes(b"not npz")
+    np.save(tmp_path / "7.npy", np.ones((3, WIDTH)))
+    (tmp_path / "7.npy").replace(tmp_path / "7.npz")
     with pytest.raises(DataError, match="is not an HDF5 file"):
         opened(tmp_path / "features.h5")
     for path in ("nowhere.tsv", "nowhere.h5", "nowhere"):
