@@ -10,12 +10,11 @@ from tests.training.commands import run_here
 from tests.training.region_files import WIDTH, regions, write_npz
 from training import explain
 from training.engine.trained_captioner import TrainedCaptioner
+from training.evaluation.word_pictures import draw_attributions
 from training.models.pma_net import PmaNet, PmaNetConfig
 from training.models.up_down import UpDown, UpDownConfig
 
-EXPERIMENT = {
-    "name": "any", "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}],
-}  # fmt: skip
+EXPERIMENT = {"name": "any", "phases": [{"name": "any", "epochs": 1, "learning_rate": 0.0}]}
 
 
 def saved(path, features=None):
@@ -64,6 +63,9 @@ def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path):
     picture = cv2.imread(str(tmp_path / "out.png"))
     assert words
     assert picture.shape[1] >= len(words) * 120
+    whole = np.array([[0, 0, 1, 1]], np.float32)
+    sheet = draw_attributions(["long"], torch.ones(1, 1), np.zeros((1, 3000, 3), np.uint8), whole)
+    assert sheet.shape[1] < 3000
 
 
 def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tmp_path):

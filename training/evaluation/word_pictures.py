@@ -14,6 +14,8 @@ from smart_caption_ros.viewing.text import font, label, printable, shortened, to
 
 _PANEL, _PANEL_LETTERS, _COLUMNS = 260, 18, 5
 """Height of a photograph and of its word in pixels, and photographs in a row."""
+_WIDEST = 8 * _PANEL
+"""Width in pixels to which a wider photograph is squashed."""
 _LEAST_BRIGHTNESS = 0.2
 """Brightness of a region with the lowest attribution."""
 _RED_BGR, _WHITE, _BLACK = (0, 0, 255), (255, 255, 255), (0, 0, 0)
@@ -41,7 +43,7 @@ def draw_attributions(
     if scores.shape[1] != len(boxes_xyxy):
         raise ValueError(f"{scores.shape[1]} regions have scores, but {len(boxes_xyxy)} have boxes")
     height, width = photograph_bgr.shape[:2]
-    size = (max(1, round(width * _PANEL / height)), _PANEL)
+    size = (min(max(1, round(width * _PANEL / height)), _WIDEST), _PANEL)
     picture = np.asarray(cv2.resize(photograph_bgr, size, interpolation=cv2.INTER_AREA), np.uint8)
     corners = np.rint(boxes_xyxy * np.tile(size, 2)).astype(int)
     panels = []
