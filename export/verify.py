@@ -106,24 +106,29 @@ def compare_forms(bundle: Bundle, engine: Engine, images_bgr: np.ndarray) -> Agr
     ``images_bgr``: (B, H, W, 3) uint8, of the vision graph's size.
     """
     assert bundle.static_graph is not None
-    vision, loop, static = (
-        engine.load(bundle.path / name, bundle.read_graph(name))
-        for name in (VISION_GRAPH, CAPTIONER_GRAPH, STATIC_GRAPH)
-    )
+
+    def load(name: str) -> Graph:
+        return engine.load(bundle.path / name, bundle.read_graph(name))
+
+    # One graph at a time is in memory: together those of a large captioner take many gigabytes.
+    vision = load(VISION_GRAPH)
+    tokens = [vision.run({"image_bgr": image[None]})["tokens"] for image in images_bgr]
+    del vision
     biases = WordBiases.none(1, len(bundle.vocabulary))
-    boxes = grid_boxes(*bundle.grid, bundle.tokens_before_grid)[None]
     inputs: dict[str, np.ndarray] = {
-        "token_boxes": boxes,
+        "token_boxes": grid_boxes(*bundle.grid, bundle.tokens_before_grid)[None],
         WORD_BIAS: biases.bias,
         WORD_GROUPS: biases.groups,
         EVERY_BEAM: np.zeros(1, bool),
     }
+
+    def decoded(name: str) -> list[dict[str, np.ndarray]]:
+        graph = load(name)
+        every = [{**inputs, "tokens": one, "token_mask": np.ones(one.shape[:2], dtype=bool)} for one in tokens]
+        return [graph.run({name: given[name] for name in graph.input_names}) for given in every]
+
     identical, largest = 0, 0.0
-    for image in images_bgr:
-        tokens = vision.run({"image_bgr": image[None]})["tokens"]
-        inputs |= {"tokens": tokens, "token_mask": np.ones(tokens.shape[:2], dtype=bool)}
-        expected = loop.run({name: inputs[name] for name in bundle.captioner_inputs})
-        found = static.run({name: inputs[name] for name in static.input_names})
+    for expected, found in zip(decoded(CAPTIONER_GRAPH), decoded(STATIC_GRAPH), strict=True):
         steps = expected["words"].shape[2]
         words = found["words"][0, 0]
         if np.array_equal(words[:steps], expected["words"][0, 0]) and not words[steps:].any():
