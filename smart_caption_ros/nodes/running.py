@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 import rclpy
-from rclpy.exceptions import InvalidHandle
+from rclpy.exceptions import InvalidHandle, ParameterException
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -101,7 +101,7 @@ def _run(name: str, make_node: Callable[[], RunnableNode], argv: list[str]) -> i
         try:
             rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
             node = make_node()
-        except (RuntimeError, ValueError) as error:  # rclpy's errors are RuntimeErrors
+        except (RuntimeError, ValueError, ParameterException) as error:  # rclpy's other errors are RuntimeErrors
             print(f"{name}: {visible(str(error), _MAX_SENTENCE)}", file=sys.stderr)
             rclpy.try_shutdown()
             return 1
