@@ -17,6 +17,7 @@ from smart_caption_ros.sources import Frame, FrameSource, SourceError, open_sour
 from smart_caption_ros.text import MAX_SENTENCE, visible
 
 _POLL_S = 0.02
+_RATE_POLL_S = 0.5
 _END_TIMEOUT_S = 5.0
 WAIT_TIMEOUT_S = 120.0  # for subscribers; a caption node may have to build an engine first
 
@@ -72,18 +73,25 @@ class CameraNode(Node):
             self.get_logger().error(visible(str(error), MAX_SENTENCE))
             self.exit_status = 1
 
+    @property
+    def _period_s(self) -> float:
+        return 1.0 / float(self._settings.values["rate_hz"])
+
     def _play(self, source: FrameSource) -> int:
         """Publish until the source or the node ends; return the number of images."""
         values = self._settings.values
         published = 0
-        due_s = time.monotonic()
+        last_s = time.monotonic() - self._period_s
         self.get_logger().info(f"publishing {self._description} on {self._outputs.topic} at {values['rate_hz']:g} Hz")
         while True:
             for frame in source.every(values["every"]):
-                if source.is_live and time.monotonic() < due_s and not self._stop.is_set():
+                if source.is_live and time.monotonic() < last_s + self._period_s and not self._stop.is_set():
                     continue  # a live frame that waited until it is due would be out of date
                 messages = self._outputs.messages(frame.image_bgr)
-                if self._stop.wait(max(0.0, due_s - time.monotonic())):
+                # In steps, because the rate may be raised meanwhile.
+                while (rest_s := last_s + self._period_s - time.monotonic()) > 0 and not self._stop.is_set():
+                    self._stop.wait(min(rest_s, _RATE_POLL_S))
+                if self._stop.is_set():
                     return published
                 stamp = self.get_clock().now().to_msg()
                 header = Header(stamp=stamp, frame_id=self._settings.values["frame_id"])
@@ -92,8 +100,7 @@ class CameraNode(Node):
                 self._outputs.publish(messages, header)
                 published += 1
                 # A late frame delays the following ones, which are not published in a burst.
-                period_s = 1.0 / self._settings.values["rate_hz"]
-                due_s = max(due_s + period_s, time.monotonic())
+                last_s = max(last_s + self._period_s, time.monotonic() - self._period_s)
             if not self._settings.values["loop"]:
                 return published
 
