@@ -30,7 +30,7 @@ def test_copied_files_exist_and_are_sent_to_the_build(path):
 def test_the_services_of_compose_build_files_and_start_commands_that_exist():
     commands = re.findall(r"^(smart-caption[\w-]*) = ", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     for name, service in SERVICES.items():
-        assert service["command"][0] in commands
+        assert service["command"][0] in commands and service["command"][-1] == "image:=${IMAGE_TOPIC:-/image}"
         assert service["network_mode"] == service["ipc"] == "host", f"{name} cannot find the other nodes"
         if "build" in service:
             assert (ROOT / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
