@@ -11,9 +11,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted(ROOT.glob("docker/Dockerfile*"))
 SERVICES = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8"))["services"]
-ALLOWED = [
-    line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
-]
+IGNORING = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+ALLOWED = [line[1:] for line in IGNORING if line.startswith("!")]
 """What .dockerignore lets the build read; it leaves out all else."""
 
 
@@ -30,7 +29,8 @@ def test_copied_files_exist_and_are_sent_to_the_build(path):
 def test_the_services_of_compose_build_files_and_start_commands_that_exist():
     commands = re.findall(r"^(smart-caption[\w-]*) = ", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     for name, service in SERVICES.items():
-        assert service["command"][0] in commands and service["command"][-1] == "image:=${IMAGE_TOPIC:-/image}"
+        program, *_, image = service["command"]
+        assert (program in commands, image) == (True, "image:=${IMAGE_TOPIC:-/image}")
         assert service["network_mode"] == service["ipc"] == "host", f"{name} cannot find the other nodes"
         if "build" in service:
             assert (ROOT / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
