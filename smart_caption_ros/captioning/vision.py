@@ -64,8 +64,6 @@ class Vision:
     def __init__(self, bundle: VisionBundle, engine: Engine) -> None:
         """Load the graph; raises EngineError, and BundleError where it does not have the tensors of a vision graph."""
         self._preprocessing = bundle.preprocessing
-        self._grid_boxes = grid_boxes(*bundle.grid, bundle.tokens_before_grid)
-        self._grid_boxes[: bundle.tokens_before_grid] = np.nan
         self._graph = engine.load(bundle.path / VISION_GRAPH, bundle.read_graph(VISION_GRAPH))
         self.mode = self._graph.mode
         if self._graph.input_names != ("image_bgr",) or "tokens" not in self._graph.output_names:
@@ -73,6 +71,17 @@ class Vision:
                 f"{bundle.path / VISION_GRAPH} maps {self._graph.input_names} to {self._graph.output_names} "
                 "instead of image_bgr to tokens; export the bundle again"
             )
+        rows, columns = bundle.grid
+        wanted = (bundle.tokens_before_grid + rows * columns, bundle.token_width)
+        for output in self._graph.outputs:
+            pairs = zip(output.shape[1:], wanted, strict=False)
+            if output.name == "tokens" and any(given not in (None, size) for given, size in pairs):
+                raise BundleError(
+                    f"{bundle.path / VISION_GRAPH} gives {output} instead of {wanted[0]} tokens of width {wanted[1]} "
+                    "for a frame, which the manifest says; export the bundle again"
+                )
+        self._grid_boxes = grid_boxes(rows, columns, bundle.tokens_before_grid)
+        self._grid_boxes[: bundle.tokens_before_grid] = np.nan
         detects = bundle.detector is not None and bundle.detector.layout == VISION_LAYOUT
         self._outputs = ("tokens", "boxes", "class_scores") if detects else ("tokens",)
         if lacking := [name for name in self._outputs if name not in self._graph.output_names]:

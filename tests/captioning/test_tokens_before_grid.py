@@ -19,6 +19,8 @@ class _Graph:
     def run(self, inputs):
         return self._change(self._graph.run(inputs))
 
+    outputs = ()  # the graph declares a token less
+
     def __getattr__(self, name):
         return getattr(self._graph, name)
 

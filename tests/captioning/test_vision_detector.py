@@ -51,6 +51,11 @@ def test_a_manifest_that_promises_objects_of_a_graph_without_them_is_refused(bun
         manifest |= {"class_names": ["cup"], "detector": {"layout": "vision", "minimum_score": 0.3}}
     with pytest.raises(BundleError, match="no output boxes"):
         Vision(Bundle.load(bundle_copy), create_engine("onnxruntime-cpu"))
+    for place, value in (("columns", 3), ("before_grid", 10**30), ("width", 9)):
+        with changed_manifest(bundle_copy) as manifest:
+            manifest["tokens"][place] = value
+        with pytest.raises(BundleError, match=r"gives tokens float32 \[\?, 49, 8\] instead of"):
+            Vision(Bundle.load(bundle_copy), create_engine("onnxruntime-cpu"))
 
 
 def test_classes_that_do_not_fit_the_graph_are_refused(detecting_bundle, tmp_path):

@@ -87,12 +87,8 @@ def test_a_picture_gives_one_json_object_with_every_field(captioner, photos):
     result = run("describe", photos / "a.png", "--json")
     assert result.exit_code == 0
     (record,) = lines(result)
-    assert {name: record[name] for name in ("source", "image", "text", "status")} == {
-        "source": str(photos / "a.png"),
-        "image": str(photos / "a.png"),
-        "text": "64 by 48",
-        "status": "ok",
-    }
+    assert (record["source"], record["image"]) == (str(photos / "a.png"), str(photos / "a.png"))
+    assert (record["text"], record["status"]) == ("64 by 48", "ok")
     read = CaptionRecord.from_json(record).caption
     written = captioner.caption(np.zeros((48, 64, 3), np.uint8))
     assert replace(read, words=written.words) == written
@@ -122,10 +118,8 @@ def test_what_cannot_be_read_is_reported_in_its_place_and_the_rest_is_answered(p
     result = run("describe", "nowhere.jpg", photos, photos / "d.png", "--json")
     assert result.exit_code == 1
     records = lines(result)
-    assert [record["image"] for record in records] == [
-        "nowhere.jpg",
-        *(str(photos / name) for name in ("a.png", "b.jpg", "c.jpg", "d.png", "d.png")),
-    ]
+    read = [str(photos / name) for name in ("a.png", "b.jpg", "c.jpg", "d.png", "d.png")]
+    assert [record["image"] for record in records] == ["nowhere.jpg", *read]
     assert [record["status"] for record in records] == ["error", "ok", "error", "ok", "ok", "ok"]
     assert records[0]["status_message"] == "there is no file or folder nowhere.jpg"
     assert records[2]["status_message"].startswith(f"cannot read {photos / 'b.jpg'}: it is damaged")
