@@ -35,8 +35,12 @@ def find_inputs(specs: Sequence[str], list_file: Path | None = None, leave_out: 
         SourceError: a path does not exist, no input was found, or two inputs have the same name.
     """
     found: dict[str, Input] = {}
+    left_out = leave_out.resolve() if leave_out else None
     for spec in [*specs, *_lines(list_file)]:
-        for shard in _inputs(spec, leave_out.resolve() if leave_out else None):
+        shards = list(_inputs(spec, left_out))
+        if not shards and Path(spec).resolve() != left_out:
+            raise SourceError(f"no bag, sequence or image was found in {spec}")
+        for shard in shards:
             other = found.setdefault(shard.name, shard)
             if other.path.resolve() != shard.path.resolve():
                 raise SourceError(

@@ -60,8 +60,10 @@ def test_the_folder_of_the_outputs_is_not_searched(runs):
 def test_inputs_that_cannot_be_found_or_told_apart_are_refused(runs, tmp_path):
     with pytest.raises(SourceError, match="there is no file or folder nowhere"):
         names("nowhere")
-    with pytest.raises(SourceError, match="no bag, sequence or image was found in"):
-        names(runs / "empty")
+    for nothing in ("empty", "*.bag"):
+        with pytest.raises(SourceError, match="no bag, sequence or image was found in"):
+            names(runs / "photos", runs / nothing)
+    assert names(runs / "photos", runs / "heap", leave_out=runs / "heap") == ["photos"]
     with pytest.raises(SourceError, match="would have the same output, run: name a folder that holds both"):
         names(runs / "day_1" / "run", runs / "day_2" / "run")
     with pytest.raises(SourceError, match=r"the list .* cannot be read: No such file"):
