@@ -119,6 +119,8 @@ def _print_summary(reports: Sequence[tuple[str, BagReport | FramesReport]], fold
         if report.failed:
             images = counted(report.failed, "image")
             report_error(f"{name}: {images} without a caption; the first: {report.first_problem}")
+        for sentence in report.left_out:
+            report_error(f"{name}: {sentence}")
         if report.damage:
             report_error(f"{name}: {report.damage}")
     images = counted(sum(report.images - report.failed for _, report in reports), "image")

@@ -35,10 +35,12 @@ class FramesReport:
     images: int
     failed: int
     first_problem: str
+    left_out: tuple[str, ...] = ()
+    """What the source left out, a sentence each."""
     damage: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"output": str(self.output), "images": self.images, "failed": self.failed}
+        return {"output": str(self.output), "images": self.images, "failed": self.failed, "left_out": self.left_out}
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,18 @@ class DescribeInput:
             return caption_bag(path, self.output, captioner, self.options)
         lines: list[str] = []
         problems: list[str] = []
+        source = open_source(path)
         for frame in captioned_frames.describe(
-            loaded_captioner(self.model), [open_source(path)], self.options.every, captioner.coverage, self.model.trust
+            loaded_captioner(self.model), [source], self.options.every, captioner.coverage, self.model.trust
         ):
             values = frame.record.to_json()
             del values["timing_ms"], values["received"]
             lines.append(json_text(values) + "\n")
             problems += [frame.error] if frame.error else []
         write_text_atomically(self.output, "".join(lines), [path])
-        return FramesReport(self.output, len(lines), len(problems), problems[0] if problems else "")
+        return FramesReport(
+            self.output, len(lines), len(problems), problems[0] if problems else "", tuple(source.notes)
+        )
 
 
 def shards(inputs: Sequence[Input], folder: Path, model: ModelSettings, options: BagOptions) -> list[DescribeInput]:

@@ -50,7 +50,8 @@ class Sequences(FrameSource):
                 yield from self._read(frame.image_path, frame.name, start + frame.index, frame.objects)
             start += length
         for sentence in self._data.issues.sentences():
-            logger.warning("%s: %s", self.spec, sentence)
+            self.notes.append(f"{self.spec}: {sentence}")
+            logger.warning(self.notes[-1])
 
 
 def _has_sequences(folder: Path) -> bool:

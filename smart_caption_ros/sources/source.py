@@ -78,6 +78,8 @@ class FrameSource(ABC):
         self.known_length: int | None = None
         """Number of frames in a pass, unreadable ones included; None if unknown."""
         self.skipped_frames: list[SkippedFrame] = []
+        self.notes: list[str] = []
+        """What else was left out of the latest pass, which is also logged."""
         self._taken = 0
 
     @classmethod
@@ -103,7 +105,7 @@ class FrameSource(ABC):
 
     def every(self, step: int) -> Iterator[Frame]:
         """Yield, in one pass, the frames whose index is a multiple of `step`."""
-        self.skipped_frames, self._taken = [], 0
+        self.skipped_frames, self.notes, self._taken = [], [], 0
         count = 0
         for frame in self._frames(step):
             if frame.index % step == 0:

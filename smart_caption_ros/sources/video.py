@@ -67,4 +67,5 @@ class Video(FrameSource):
         finally:
             capture.release()
         if self.known_length is not None and 0 < index < self.known_length:
-            logger.warning("%s ended after %d of %d frames", self.spec, index, self.known_length)
+            self.notes.append(f"{self.spec} ended after {index} of {self.known_length} frames")
+            logger.warning(self.notes[-1])

@@ -46,7 +46,7 @@ def runs(tmp_path):
     """Two bags of one name, one that is damaged, and a folder of photographs."""
     root = tmp_path / "runs"
     for number, day in enumerate(("day_1", "day_2", "day_3")):
-        topics = {f"/front_{number}/image_raw": image}
+        topics = {f"/front_{number}/image_raw": image, f"/front_{number}/image_raw/compressed": compressed}
         storage = storage_file(write_bag(root / day / "run", topics, count=2))
         if day == "day_3":
             storage.write_bytes(b"nothing")
@@ -67,6 +67,7 @@ def test_many_inputs_become_a_folder_of_files_and_finished_ones_are_skipped(tmp_
     assert "3 files with the captions of 5 images" in result.stdout
     assert "day_3/run failed: cannot read the bag" in result.stderr
     assert "1 of 4 failed" in result.stderr
+    assert "smart-caption: day_1/run: /front_0/image_raw/compressed " in result.stderr, "what was left out"
     two = contents(tmp_path / "two")
     assert list(two) == ["day_1/run.mcap", "day_2/run.mcap", "photos.jsonl"]
     assert json.loads(two["photos.jsonl"].splitlines()[0])["text"]

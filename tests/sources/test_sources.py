@@ -163,7 +163,7 @@ def test_a_video_that_ends_early_is_read_to_there_with_a_warning(tmp_path, caplo
     source = open_source(path)
     count = len(list(source))
     assert 3 <= count <= 6
-    assert f"ended after {count} of {source.known_length} frames" in caplog.text
+    assert source.notes == [f"{path} ended after {count} of {source.known_length} frames"] == caplog.messages
 
 
 def test_a_frame_that_is_damaged_is_skipped_and_those_after_it_are_read(video, tmp_path, caplog):
