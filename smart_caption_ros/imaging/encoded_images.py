@@ -45,6 +45,8 @@ class ImageError(ValueError):
 
 def read_image(path: Path) -> NDArray[np.uint8]:
     """Read an image file to uint8 HxWx3 BGR, by the rules of :func:`decode_image_bytes`, and with its errors."""
+    if path.exists() and not path.is_file():
+        raise ImageError("it is not a file")  # reading a pipe would wait for its writer
     try:
         return decode_image_bytes(path.read_bytes())
     except OSError as error:

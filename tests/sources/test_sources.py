@@ -53,6 +53,7 @@ def test_no_image_of_a_folder_is_left_out_in_silence(folder, caplog):
     Image.fromarray(picture(2)[..., ::-1]).save(folder / "b.gif")
     (folder / "c.heic").write_bytes(b"\0\0\0\x18ftypheic and more")
     (folder / "d.jpg").symlink_to(folder / "nowhere.jpg")
+    os.mkfifo(folder / "e.jpg")
     (folder / "notes").write_text("no image")
     source = open_source(folder)
     for _ in range(2):
@@ -61,6 +62,7 @@ def test_no_image_of_a_folder_is_left_out_in_silence(folder, caplog):
         assert [(skipped.name, skipped.reason.partition(":")[0]) for skipped in source.skipped_frames] == [
             ("c.heic", "it is damaged or not an image in a format that OpenCV and Pillow read"),
             ("d.jpg", "No such file or directory"),
+            ("e.jpg", "it is not a file"),
         ]
     assert f"skipped {folder / 'c.heic'}: it is damaged" in caplog.text
 
