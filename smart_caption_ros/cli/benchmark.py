@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from smart_caption_ros.cli.options import BundleArgument, EngineOption, Option, ThreadsOption
 from smart_caption_ros.cli.terminal import (
+    bundle_files,
     check_output_file,
     input_files,
     log_to_terminal,
@@ -45,7 +46,7 @@ def benchmark(
     from smart_caption_ros.measuring import benchmark as benchmarking
 
     if str(output) != "-":
-        check_output_file(output, "--json", input_files([source] if source else ()))
+        check_output_file(output, "--json", (*input_files([source] if source else ()), *bundle_files([path])))
     log_to_terminal()
     images = _images(source, frames)
     captioner = guide_words(Captioner.from_bundle(path, engine, threads))

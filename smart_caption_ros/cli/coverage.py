@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from smart_caption_ros.cli.options import (
 )
 from smart_caption_ros.cli.terminal import (
     FAILED,
+    bundle_files,
     check_output_file,
     console,
     input_files,
@@ -34,7 +36,7 @@ from smart_caption_ros.cli.terminal import (
     status,
     write_json,
 )
-from smart_caption_ros.files import check_output, write_text_atomically
+from smart_caption_ros.files import OutputError, check_output, write_text_atomically
 
 if TYPE_CHECKING:
     from smart_caption_ros.evaluation.caption_cache import CaptionCache
@@ -109,7 +111,7 @@ def acvr(
     options: LabelledOptions,
 ) -> None:
     """Measure coverage on sequences of the ACRV Robotic Vision Challenge."""
-    _check(options, () if root is None else root.glob("*/labels.json"))
+    _check(options, () if root is None else input_files([root]))
     from smart_caption_ros.sources.acvr import AcvrSequences
     from smart_caption_ros.sources.sequences import sample_sequences_path
 
@@ -191,17 +193,23 @@ def score(
 
 
 def _check(options: BenchmarkOptions, inputs: Iterable[Path]) -> None:
+    from smart_caption_ros.evaluation.caption_cache import default_caption_cache_path
+
     if options.bundle and options.captions:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
     if options.captions and isinstance(options, WorkerOptions) and options.has_workers:
         raise typer.BadParameter("Given captions need no workers.", param_hint="--jobs")
-    inputs = [*inputs, *(options.captions or ())]
+    inputs = [*inputs, *(options.captions or ()), *bundle_files(options.bundle or ())]
     if options.word_vectors is not None:
         inputs.append(options.word_vectors)
     if isinstance(options, LabelledOptions) and options.detections is not None:
         inputs += [options.detections, *options.detections.glob("*.json")]
-    check_output_file(options.json_file, "--json", inputs)
-    check_output_file(options.html, "--html", inputs)
+    outputs = [path for path in (options.json_file, options.html, options.keep) if path and path != Path("/dev/null")]
+    if len(set(map(os.path.realpath, outputs))) < len(outputs):
+        raise OutputError("two of --json, --html and --keep are the same file: name another output")
+    kept = options.keep or default_caption_cache_path()
+    check_output_file(options.json_file, "--json", [*inputs, kept])
+    check_output_file(options.html, "--html", [*inputs, kept])
     if options.keep is not None and options.keep.exists():
         if not options.keep.is_file():
             raise typer.BadParameter(f"{options.keep} is not a file.", param_hint="--keep")

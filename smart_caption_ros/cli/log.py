@@ -213,7 +213,8 @@ def export(
     from smart_caption_ros.caption_log import LogReader
     from smart_caption_ros.caption_log.results import export_csv
 
-    check_output_file(path, inputs=[_path(log)])
-    with LogReader(_path(log)) as reader:
+    source = _path(log).expanduser()  # as LogReader opens it
+    check_output_file(path, inputs=[source, *(source.with_name(source.name + end) for end in ("-wal", "-shm"))])
+    with LogReader(source) as reader:
         count = export_csv(reader.all_rows(), path, pictures)
     print(printable(f"{counted(count, 'caption')} in {path}"))

@@ -98,13 +98,21 @@ def check_output_file(path: Path | None, option: str | None = None, inputs: Iter
 
 
 def input_files(sources: Iterable[str | Path]) -> Iterator[Path]:
-    """Yield the files and folders that a command reads frames from, and the images in these folders."""
+    """Yield the files and folders that a command reads frames from, and the images and labels in these folders."""
+    from smart_caption_ros.sources.acvr import LABELS
     from smart_caption_ros.sources.image_folder import is_image_file
 
     for source in map(Path, sources):
         yield source
-        if source.is_dir():
-            yield from filter(is_image_file, source.iterdir())
+        for folder in (source, *(labels.parent for labels in source.glob(f"*/{LABELS}"))) if source.is_dir() else ():
+            yield from (path for path in folder.iterdir() if path.name == LABELS or is_image_file(path))
+
+
+def bundle_files(bundles: Iterable[Path | None]) -> Iterator[Path]:
+    """Yield the files of the bundles that a command was told to run."""
+    for bundle in bundles:
+        if bundle is not None and bundle.is_dir():
+            yield from bundle.iterdir()
 
 
 def printable(text: str) -> str:

@@ -224,7 +224,7 @@ def test_photographs_without_ground_truth_are_scored_against_a_detector(tmp_path
         (["acvr", "ROOT", "--captions", "ROOT/000000/labels.json"], 1, "holds no captions: expected"),
         (["acvr", "ROOT", "--captions", "ROOT/000000/0.png"], 1, "0.png is not JSON"),
         (["acvr", "ROOT", "--captions", "CAPTIONS", "--detections", "nowhere"], 1, "no such file or folder"),
-        (["acvr", "ROOT", "--keep", "ROOT/000000/0.png"], 1, "captions cannot be kept there"),
+        (["acvr", "ROOT", "--keep", "ROOT/000000/0.png"], 2, "0.png is also an input"),
         (["coco", "nowhere.json", "--images", "ROOT"], 1, "nowhere.json cannot be read"),
         (["folder", "ROOT/000000"], 2, "Missing option '--detector'"),
         (["folder", "ROOT/000000", "--detector", "nowhere.onnx"], 1, "nowhere.onnx: there is no such detector"),

@@ -22,8 +22,14 @@ CASES = {
     "labels": "coverage acvr home --html home/one/labels.json",
     "detections": "coverage acvr home --detections home --json home/one.json",
     "frames": "benchmark --source a.png --json a.png",
+    "bundle": "benchmark home/one --json home/one/labels.json",
+    "bundle that is scored": "coverage coco i.json --images a --bundle photos --json photos/c.png",
+    "labels of one sequence": "coverage acvr home/one --json home/one/labels.json",
+    "overlays of sequences": "describe home -o home/one",
+    "kept captions": "coverage coco i.json --images a --keep c.json --html c.json",
     "demo": "demo --source a/overlays --output a",
-    "log": "log export r.db --log r.db",
+    "log": "log export r.db --log ~/r.db",
+    "write-ahead log": "log export r.db-wal --log r.db",
     "folder": "describe a.png --sheet folder.png",
     "full": "benchmark --json /dev/full",
 }
@@ -32,8 +38,9 @@ CASES = {
 @pytest.mark.parametrize("command", CASES.values(), ids=CASES)
 def test_an_output_that_must_not_be_written_is_refused(run, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    files = ["a.png", "photos/c.png", "a/overlays/d.png", "r.mcap", "r.db", "c.json", "i.json", "d.onnx"]
-    files += ["home/one/labels.json", "home/one.json"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    files = ["a.png", "photos/c.png", "a/overlays/d.png", "r.mcap", "r.db", "r.db-wal", "c.json", "i.json", "d.onnx"]
+    files += ["home/one/labels.json", "home/one.json", "home/one/one_0.png"]
     for name in files:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(PICTURE)
