@@ -36,6 +36,9 @@ class CaptionCache:
         with self._errors_named():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=60, isolation_level=None)
+            tables = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            if tables not in ([], [("captions",)]):
+                raise sqlite3.DatabaseError("it is a database of another program")
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.execute(

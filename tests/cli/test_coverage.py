@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
+from smart_caption_ros.caption_log import CaptionLog
 from smart_caption_ros.cli.app import app
 from smart_caption_ros.sources.acvr import AcvrSequences
 from smart_caption_ros.sources.sequences import sample_sequences_path
@@ -299,12 +300,14 @@ def test_a_cache_that_cannot_be_written_costs_the_cache_and_not_the_run(tmp_path
     cache = tmp_path / "file" / "captions.sqlite"
     monkeypatch.setattr("smart_caption_ros.evaluation.caption_cache.default_caption_cache_path", lambda: cache)
     write_rooms(tmp_path)
-    done = run(
-        "acvr", tmp_path, "--bundle", tiny_bundle, "--engine", "onnxruntime-cpu", "--json", tmp_path / "out.json"
-    )
+    done = run("acvr", tmp_path, "--bundle", tiny_bundle, "--json", tmp_path / "out.json")
     assert done.exit_code == 0, done.output
     assert "captions cannot be kept there" in done.stderr
     assert "this run keeps none" in done.stderr
     assert (tmp_path / "out.json").is_file()
-    named = run("acvr", tmp_path, "--bundle", tiny_bundle, "--keep", cache)
-    assert (named.exit_code, "captions cannot be kept there" in named.stderr) == (1, True)
+    CaptionLog(tmp_path / "log.db").close()
+    before = (tmp_path / "log.db").read_bytes()
+    for named, reason in ((cache, ""), (tmp_path / "log.db", " (it is a database of another program)")):
+        refused = run("acvr", tmp_path, "--bundle", tiny_bundle, "--keep", named)
+        assert (refused.exit_code, f"captions cannot be kept there{reason}" in refused.stderr) == (1, True)
+    assert (tmp_path / "log.db").read_bytes() == before
