@@ -21,6 +21,7 @@ PROFILE_VARIABLE = "FASTRTPS_DEFAULT_PROFILES_FILE"
 """Environment variable that Fast DDS of Jazzy reads; it ignores FASTDDS_DEFAULT_PROFILES_FILE."""
 UNFINISHED = ".unfinished"
 """Suffix of files that are being written; a killed process leaves such files behind."""
+_LONGEST_NAME = 240  # bytes, of 255 on Linux; a bag's temporary folder has more behind it
 _STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 
@@ -114,7 +115,9 @@ def replaced_atomically(path: Path, inputs: Iterable[Path] = ()) -> Iterator[Pat
                 stream.write(Path(folder, path.name).read_bytes())
         return
     # The process id keeps apart processes that write the same file at the same time.
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}{UNFINISHED}")
+    ending = f".{os.getpid()}{UNFINISHED}"
+    kept = os.fsdecode(os.fsencode(target.name)[: _LONGEST_NAME - len(ending)])
+    unfinished = target.with_name(f"{kept}{ending}")
     try:
         yield unfinished
         unfinished.replace(target)

@@ -171,7 +171,7 @@ def _as_typer_function(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(**values: Any) -> None:
-        prints_json = bool(values.get("as_json")) or values.get("output") == Path("-")
+        prints_json = values["as_json"] if "as_json" in values else values.get("output") == Path("-")
         if group is not None:
             values["options"] = group(**{field.name: values.pop(field.name) for field in fields})
         with only_json_on_stdout() if prints_json else nullcontext(), errors_in_a_sentence():

@@ -156,13 +156,17 @@ def test_a_person_reads_sentences_on_stdout_and_complaints_on_stderr(photos):
 
 
 @pytest.mark.usefixtures("captioner")
-def test_overlays_are_written_under_the_names_of_the_frames(photos, tmp_path):
+def test_overlays_are_written_under_the_names_of_the_frames(photos, tmp_path, monkeypatch):
     output = tmp_path / "out" / "overlays"
-    result = run("describe", photos, photos / "a.png", "--output", output)
-    assert sorted(path.name for path in output.iterdir()) == ["a.png", "a_2.png", "c.png", "d.png"]
-    overlay = cv2.imread(str(output / "d.png"))
+    long = (photos / "d.png").rename(photos / f"d{'x' * 250}.png")
+    output.mkdir(parents=True)
+    result = run("describe", photos, photos / "a.png", "--output", output, "--sheet", output / "c.png")
+    assert sorted(path.name for path in output.iterdir()) == ["a.png", "a_2.png", "c.png", "c_2.png", long.name]
+    overlay = cv2.imread(str(output / long.name))
     assert overlay.shape[0] > 48
     assert f"4 pictures in {output}" in result.stdout
+    monkeypatch.chdir(tmp_path)
+    assert "4 pictures in -" in run("describe", photos, photos / "a.png", "-o", "-").stdout
 
 
 @pytest.mark.usefixtures("captioner")
