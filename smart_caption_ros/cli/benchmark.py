@@ -32,7 +32,7 @@ def benchmark(
         str | None,
         Option(help="Frames to caption: an image, a folder, a video, a bag; generated frames by default."),
     ] = None,
-    frames: Annotated[int, Option(min=1, help="Number of different frames.")] = 8,
+    frames: Annotated[int, Option(min=1, max=100_000, help="Number of different frames.")] = 8,
     rounds: Annotated[int, Option(min=1, help="Number of times that each is captioned.")] = 5,
 ) -> None:
     """Measure how fast a bundle captions frames on this machine.

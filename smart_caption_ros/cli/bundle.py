@@ -44,7 +44,9 @@ def verify(
     engines: Annotated[
         bool, Option("--engines", help="Compare the captions of all engines of this machine as well.")
     ] = False,
-    frames: Annotated[int, Option(min=1, help="Number of frames to compare on.")] = 8,
+    frames: Annotated[
+        int | None, Option(min=1, max=100_000, help="Number of frames to compare on; 8 if omitted.")
+    ] = None,
     threads: ThreadsOption = None,
 ) -> None:
     """Check every file of a bundle against its manifest; the exit status is 1 if one differs.
@@ -55,6 +57,8 @@ def verify(
     from smart_caption_ros.captioning.bundle import BundleError, load_bundle
     from smart_caption_ros.measuring.agreement import REFERENCE, compare_engines
 
+    if not engines and (frames is not None or threads is not None):
+        raise typer.BadParameter("They need --engines.", param_hint="--frames, --threads")
     try:
         bundle = Bundle.load(path) if engines else load_bundle(path)
     except BundleError as error:
@@ -72,7 +76,7 @@ def verify(
     if isinstance(bundle, Bundle) and engines:
         with status("running the reference") as show:
             compared = compare_engines(
-                bundle, frames, threads, lambda name: show(f"comparing {name} (TensorRT may build first)")
+                bundle, frames or 8, threads, lambda name: show(f"comparing {name} (TensorRT may build first)")
             )
         report |= {
             "ok": all(agreement.agrees for agreement in compared),

@@ -62,6 +62,11 @@ def open_feed(
     """
     if options.source:
         return _source_feed(options, cameras, loop)
+    for name in ("bundle", "engine", "detector", "interval"):
+        if getattr(options, name) != getattr(FeedOptions(), name):
+            raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
+    if loop:
+        raise typer.BadParameter("It needs --source.", param_hint="--loop")
     with needs_ros("following captions without --source"):
         from smart_caption_ros.nodes.live import standalone_feed
         from smart_caption_ros.nodes.robot_pose import RobotPoseLookup

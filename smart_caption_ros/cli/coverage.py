@@ -199,6 +199,13 @@ def _check(options: BenchmarkOptions, inputs: Iterable[Path]) -> None:
         raise typer.BadParameter("Give bundles or captions, not both.", param_hint="--captions")
     if options.captions and isinstance(options, WorkerOptions) and options.has_workers:
         raise typer.BadParameter("Given captions need no workers.", param_hint="--jobs")
+    if options.captions and (options.keep is not None or options.fresh):
+        raise typer.BadParameter("Given captions are not kept.", param_hint="--keep, --fresh")
+    if isinstance(options, LabelledOptions):
+        if options.detections is None and options.detection_score != LabelledOptions.detection_score:
+            raise typer.BadParameter("It needs --detections.", param_hint="--detection-score")
+        if not options.has_workers and options.retries != WorkerOptions.retries:
+            raise typer.BadParameter("It needs --jobs or --ray.", param_hint="--retries")
     inputs = [*inputs, *(options.captions or ()), *bundle_files(options.bundle or ())]
     if options.word_vectors is not None:
         inputs.append(options.word_vectors)

@@ -209,6 +209,8 @@ def _check_combination(paths: Sequence[str], options: DescribeOptions, *, into_b
         (options.with_images and not (into_bag or shards), "Needs --output FILE.mcap, or --shards.", "--with-images"),
         (options.force and not (into_bag or shards), "Needs --output FILE.mcap, or --shards.", "--force"),
         (any(of_shards) and not shards, "Needs --shards.", "--list, --jobs and --ray"),
+        (options.retries != WorkerOptions.retries and not shards, "Needs --shards.", "--retries"),
+        (options.guide_strength and options.objects_guide == "off", "There is no guide.", "--guide-strength"),
         (
             len(options.topic or ()) > 1 and not (into_bag or shards),
             "Give one, or --output FILE.mcap for several.",

@@ -132,6 +132,10 @@ def find(
     for word in words or ():
         if word.startswith("--"):
             raise typer.BadParameter(f"No such option: {word}", param_hint="[WORDS]")
+    if not options.near and (options.frame, options.radius) != (FindOptions.frame, FindOptions.radius):
+        raise typer.BadParameter("They need --near.", param_hint="--frame, --radius")
+    if options.count and options.pictures is not None:
+        raise typer.BadParameter("It is not for --count.", param_hint="--pictures")
     names = ("since", "until", "near", "frame", "camera", "robot", "min_calibrated_confidence", "order", "limit")
     settings = {name: getattr(options, name) for name in names}
     query = Query.parse(words=" ".join(words or ()), radius_m=options.radius, **settings)

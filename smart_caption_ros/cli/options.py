@@ -89,7 +89,9 @@ GuideStrengthOption = Annotated[
     float | None,
     Option(min=0, help="Bias of the words of an object with score 1, natural logarithm; 2 if omitted."),
 ]
-ThreadsOption = Annotated[int | None, Option(min=1, help="Number of CPU threads; the engine's choice by default.")]
+ThreadsOption = Annotated[
+    int | None, Option(min=1, max=1024, help="Number of CPU threads; the engine's choice by default.")
+]
 PipelineOption = Annotated[
     str | None, Option(help="Name or folder of a spaCy pipeline; the one in the package by default.")
 ]

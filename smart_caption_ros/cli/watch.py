@@ -29,9 +29,6 @@ def watch(*, options: WatchOptions) -> None:
     from smart_caption_ros.live.terminal import caption_line, caption_records
     from smart_caption_ros.live.terminal import watch as watch_feed
 
-    for name in () if options.source else ("bundle", "engine", "detector", "interval", "loop"):
-        if getattr(options, name) != getattr(WatchOptions(), name):
-            raise typer.BadParameter("It needs --source; a node has its own.", param_hint=f"--{name}")
     can_draw = sys.stdout.isatty() and not Console().is_dumb_terminal
     as_lines = options.as_json or options.count is not None or not can_draw
     if as_lines:

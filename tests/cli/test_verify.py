@@ -18,12 +18,8 @@ def test_the_engines_of_this_machine_agree_on_the_tiny_bundle(run, tiny_bundle):
     report = json.loads(result.stdout)
     assert (report["ok"], report["reference"]) == (True, "onnxruntime-cpu")
     on_cpu = [comparison for comparison in report["engines"] if comparison["engine"] == "onnxruntime-cpu"]
-    assert [comparison["graph"] for comparison in on_cpu] == ["captioner.onnx", "captioner_static.onnx"]
-    assert (
-        [comparison["same_captions"] for comparison in on_cpu]
-        == [comparison["captions"] for comparison in on_cpu]
-        == [6, 6]
-    )
+    counts = [(comparison["graph"], comparison["same_captions"], comparison["captions"]) for comparison in on_cpu]
+    assert counts == [("captioner.onnx", 6, 6), ("captioner_static.onnx", 6, 6)]
     assert on_cpu[0]["largest_log_probability_difference"] == 0
 
 
@@ -35,10 +31,8 @@ def test_a_form_that_says_something_else_is_named_and_the_exit_status_is_1(run, 
     result = run("bundle", "verify", "--engines", bundle_copy, "--frames", 2, "--threads", 1)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
-    assert [line.split()[:3] for line in lines if "onnxruntime-cpu" in line] == [
-        ["ok", "onnxruntime-cpu", "captioner.onnx"],
-        ["differs", "onnxruntime-cpu", "captioner_static.onnx"],
-    ]
+    found = [line.split()[:3:2] for line in lines if line.split()[1] == "onnxruntime-cpu"]
+    assert found == [["ok", "captioner.onnx"], ["differs", "captioner_static.onnx"]]
     assert "4 of 4 captions differ" in result.stdout
     assert lines[-1] == "tiny: the engines here do not agree"
 
