@@ -171,7 +171,7 @@ def _stored_visual(features: RegionFeatures, path: Path, captioner: DatasetCapti
 
 
 def main() -> int:
-    return run_command(explain, "python -m training.explain", (CheckpointError, DataError))
+    return run_command(explain, "python -m training.explain", (CheckpointError, DataError, ValueError))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def photograph(path):
 
 
 def run(*arguments):
-    return run_here(explain.main, *arguments, "--max-words", "4", "--beam-size", "2")
+    return run_here(explain.main, "--max-words", "4", "--beam-size", "2", *arguments)
 
 
 def test_the_command_draws_each_word_of_a_photographs_caption(tmp_path):
@@ -73,8 +73,7 @@ def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tm
     (tmp_path / "bundle").mkdir()
     saved(tmp_path / "bundle" / "captioner.safetensors", features)
     image, output = photograph(tmp_path / "COCO_val2014_000000000009.png"), tmp_path / "out.png"
-    assert run(tmp_path / "bundle", image, "-o", output).returncode == 0
-    assert output.exists()
+    assert (run(tmp_path / "bundle", image, "-o", output).returncode, output.exists()) == (0, True)
     refused = run(tmp_path / "bundle", photograph(tmp_path / "b.png"), "-o", output)
     assert (refused.returncode, "stored features have no image b" in refused.stderr) == (1, True)
 
@@ -85,6 +84,7 @@ def test_a_captioner_of_stored_features_reads_those_of_the_photographs_number(tm
         (".", [], "graphs, which have no gradients"),
         ("empty", ["--prototypes"], "has no prototypes yet"),
         ("other", ["--prototypes"], "only pma_net has"),
+        ("empty", ["--max-words", "9999"], "max_words is 9999, but the captioner can decode"),
     ],
 )
 def test_a_model_that_cannot_be_explained_is_refused(model, options, complaint, tmp_path):
