@@ -1,5 +1,6 @@
 """Settings of the search for captions, for training, evaluation, export and a bundle's manifest."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -55,6 +56,9 @@ class Search:
         for name, least in (("beam_size", 1), ("max_words", 1), ("min_words", 1), ("no_repeat_ngram", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        for name in ("repeat_penalty", "end_penalty", "length_penalty"):
+            if math.isnan(getattr(self, name)):
+                raise ValueError(f"{name} must be a number, not nan")
         if self.min_words > self.max_words:
             raise ValueError(f"min_words {self.min_words} is more than max_words {self.max_words}")
         if self.finished not in get_args(Finished):
