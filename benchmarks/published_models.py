@@ -1,6 +1,6 @@
 """Compare published captioners with the default bundle: time of a caption, memory, sizes, cost of the import.
 
-    python -m benchmarks.published_models [--only NAME ...] [--json FILE]
+    python -m benchmarks.published_models [--only NAME ...] [--image-size PIXELS] [--json FILE]
 
 No released weights are needed: models of the published architectures and sizes, with random weights, are saved as
 transformers saves them and imported by ``python -m export.import_checkpoint``, in float32 and in int8. All bundles
@@ -127,6 +127,9 @@ def published_models(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help=f"Of {', '.join(MODELS)} (default: {', '.join(DEFAULT)}).")
     ] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="Width and height of the frames of the models (default: the published).")
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="Number of times that each frame is captioned.")] = 2,
     json_file: JsonOption = None,
@@ -138,19 +141,20 @@ def published_models(
     models = {}
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            models[name] = measured(name, Path(folder), threads, rounds)
+            models[name] = measured(name, Path(folder), image_size, threads, rounds)
     result = {
         **describe_environment(seed=0),
         "threads": threads,
         "beam_size": BEAMS,
         "words": WORDS,
         "frames": "photographs of scikit-image at 640x480",
+        "image_size": image_size or "as published",
         "models": models,
     }
     report(result, json_file)
 
 
-def measured(name: str, folder: Path, threads: int, rounds: int) -> dict[str, Any]:
+def measured(name: str, folder: Path, image_size: int | None, threads: int, rounds: int) -> dict[str, Any]:
     """Save, import and measure a model; its files are written into ``folder``."""
     model = MODELS[name]
     print(f"{name}: saving random weights", file=sys.stderr, flush=True)
@@ -160,7 +164,7 @@ def measured(name: str, folder: Path, threads: int, rounds: int) -> dict[str, An
     for precision in PRECISIONS:
         print(f"{name}: importing, {precision}", file=sys.stderr, flush=True)
         bundles[precision] = folder / precision
-        imports[precision] = import_model(model, folder / name, bundles[precision], precision)
+        imports[precision] = import_model(model, folder / name, bundles[precision], precision, image_size)
     captioners = {"default": Captioner.from_bundle(engine=ENGINE, threads=threads)}
     captioners |= {
         precision: Captioner.from_bundle(bundle, engine=ENGINE, threads=threads)
@@ -275,7 +279,9 @@ def _write_chat(folder: Path, count: int) -> None:
     ).save_pretrained(folder)  # fmt: skip
 
 
-def import_model(model: Published, folder: Path, bundle: Path, precision: str) -> dict[str, float]:
+def import_model(
+    model: Published, folder: Path, bundle: Path, precision: str, image_size: int | None = None
+) -> dict[str, float]:
     """Run the command of the import; return its duration and its peak memory.
 
     Raises:
@@ -283,6 +289,7 @@ def import_model(model: Published, folder: Path, bundle: Path, precision: str) -
     """
     command = [sys.executable, "-m", "export.import_checkpoint", model.format, str(folder), "-o", str(bundle)]
     command += ["--prompt", model.prompt, "--precision", precision, "--check-images", "2"]
+    command += [] if image_size is None else ["--image-size", str(image_size)]
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=errors, stderr=errors)

@@ -36,7 +36,7 @@ FORMATS: dict[str, PublishedFormat] = {
 """The published state dicts by name, beside the models of transformers (:data:`PUBLISHED`). A new one is one module and
 one line here."""
 _CHECK_IMAGES = 10
-_OF_TRANSFORMERS = ("prompt", "first_sentence")
+_OF_TRANSFORMERS = ("prompt", "first_sentence", "image_size")
 _OF_STATE_DICTS = ("vision", "vocabulary", "features", "heads", "attend_padding", "legacy_extra_skip")
 _OF_GRAPHS = ("precision", "storage", "checkpoint", "check_images", "calibration", "no_static")
 
@@ -67,6 +67,9 @@ def import_checkpoint(
     first_sentence: Annotated[
         bool, typer.Option("--first-sentence", help="End captions with their first sentence.")
     ] = False,
+    image_size: Annotated[
+        int | None, typer.Option(help="Width and height of the frames, pixels (default: the published).")
+    ] = None,
     precision: Annotated[
         Precision,
         typer.Option(help="Precision of computing: float16 is for GPUs, int8 (8-bit weights) for CPUs."),
@@ -128,6 +131,7 @@ def import_checkpoint(
         trained = read_transformers_model(
             format_name, source, name, SearchChoices(beam_size, max_words, prompt, first_sentence)
         )
+        trained.set_image_size(image_size)
     elif format_name in FORMATS:
         refuse_options(context, _OF_TRANSFORMERS, ", ".join(PUBLISHED))
         if vision is None:

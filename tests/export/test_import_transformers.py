@@ -247,14 +247,14 @@ def test_what_cannot_be_imported_of_another_model_is_refused_in_a_sentence(
         (["blip", "{model}"], "holds a GitForCausalLM; import it as git, not as blip"),
         (["git", "{model}", "--prompt", "xyzzy"], "has no pieces for the prompt 'xyzzy'"),
         (["git", "{model}", "--max-words", "60"], "--max-words must lie between 2 and"),
+        (["git", "{model}", "--image-size", "33"], "--image-size: the size of frames must be a positive multiple of"),
     ],
 )
 def test_a_choice_that_does_not_fit_is_refused_in_a_sentence(arguments, message, tmp_path, monkeypatch, capfd):
     write_published(tmp_path / "model", "git")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     capfd.readouterr()
-    model = str(tmp_path / "model")
-    refused_with(message, [argument.format(model=model) for argument in arguments], tmp_path, monkeypatch, capfd)
+    refused_with(message, [text.format(model=tmp_path / "model") for text in arguments], tmp_path, monkeypatch, capfd)
 
 
 def refused_with(message, arguments, tmp_path, monkeypatch, capfd):
