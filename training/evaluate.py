@@ -209,14 +209,14 @@ def evaluate(
     for message, is_wrong in wrong.items():
         if is_wrong:
             raise typer.BadParameter(message)
-    for options, others, given in (
+    for options, others, applies in (
         (_OF_BUNDLES, "bundles", bundles),
         (["guide_strength"], "captions that objects guide", objects_guide != OFF),
         (_OF_CHECKPOINTS, "checkpoints", checkpoint),
         (["minimum_constraints"], "--constraints", constraints),
         (["bert_idf"], "images with human captions", not images or has_human),
     ):
-        if not given:
+        if not applies:
             refuse_options(context, options, others)
     if json_path and not json_path.parent.is_dir():
         raise DataError(f"{json_path} cannot be written: no such folder")
