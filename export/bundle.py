@@ -53,7 +53,7 @@ def check_destination(folder: Path, *, replace: bool) -> None:
 
 def write_bundle(
     folder: Path,
-    graphs: Mapping[str, onnx.ModelProto],
+    graphs: dict[str, onnx.ModelProto],
     vocabulary: Vocabulary,
     facts: dict[str, Any],
     *,
@@ -64,7 +64,8 @@ def write_bundle(
     """Write a bundle under a temporary name, check it, rename it.
 
     Args:
-        graphs: the graphs by file name. The weights of the captioner's graphs are moved to one shared file.
+        graphs: the graphs by file name; emptied, so that the check has their memory. The weights of the captioner's
+            graphs are moved to one shared file.
         facts: the manifest without ``format_version``, ``vocabulary`` and ``files``; with ``detector`` and
             ``class_names`` if there is a detector's graph.
         check: called with the bundle under its temporary name; if it raises, ``folder`` stays as it was.
@@ -78,11 +79,13 @@ def write_bundle(
     check_destination(folder, replace=replace)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder_replaced_atomically(folder) as unfinished:
-        captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
-        for name, graph in {WEIGHTS: share_weights(captioners), **graphs}.items():
-            write_graph(unfinished / name, graph)
-        vocabulary.save(unfinished / VOCABULARY)
         names = [*graphs, WEIGHTS, VOCABULARY]
+        captioners = [graph for name, graph in graphs.items() if name in (CAPTIONER_GRAPH, STATIC_GRAPH)]
+        graphs[WEIGHTS] = share_weights(captioners)
+        del captioners
+        for name in list(graphs):
+            write_graph(unfinished / name, graphs.pop(name))
+        vocabulary.save(unfinished / VOCABULARY)
         if parameters:
             places = {name: dataclasses.asdict(place) for name, place in parameters.items()}
             (unfinished / PARAMETERS).write_text(json.dumps(places, indent=1) + "\n", encoding="utf-8")
