@@ -160,9 +160,9 @@ class _Pictures:
             self._folder.mkdir(parents=True, exist_ok=True)
         self._sheet = ContactSheet(_SHEET_PICTURES, _SHEET_COLUMNS)
         self._stems: set[str] = set()
-        self._sheet_stem: set[str] = set()  # in the folder, where no overlay may have its name
+        self._sheet_stem = ""  # of a sheet among the overlays, none of which may have its name
         if self._sheet_path is not None and self._folder is not None and self._sheet_path.suffix == ".png":
-            self._sheet_stem = {self._sheet_path.stem} if self._sheet_path.parent.samefile(self._folder) else set()
+            self._sheet_stem = self._sheet_path.stem if self._sheet_path.parent.samefile(self._folder) else ""
 
     def add(self, described: CaptionedFrame) -> None:
         """Draw a frame, if it has a caption."""
@@ -178,8 +178,7 @@ class _Pictures:
         path = Path(frame.name)
         stem = re.sub(r"[^\w.-]+", "_", path.stem if path.suffix.lower() in IMAGE_SUFFIXES else frame.name)
         free = (f"{stem}_{number}" if number > 1 else stem for number in itertools.count(1))
-        taken = self._stems | self._sheet_stem
-        stem = next(name for name in free if name not in taken)
+        stem = next(name for name in free if name not in self._stems and name != self._sheet_stem)
         self._stems.add(stem)
         if self._folder is not None:
             write_picture(self._folder / f"{stem}.png", overlay_bgr)

@@ -114,9 +114,9 @@ def _check_source(where: str, name: Any, source: Any) -> None:
     if not isinstance(source, dict) or not source.keys() <= {"dataset", "options", "repeat", "weight"}:
         raise ValueError(f"{where}: expected dataset, options, repeat and weight, found {source!r}")
     kind, repeat, weight = source.get("dataset"), source.get("repeat", 1), source.get("weight", 1.0)
-    if kind not in [known for known in DATASETS if known != "mixture"]:
-        known = ", ".join(known for known in DATASETS if known != "mixture")
-        raise ValueError(f"{where}: dataset must be one of {known}, not {kind!r}")
+    known = [name for name in DATASETS if name != "mixture"]  # a list, because kind may be of any type
+    if kind not in known:
+        raise ValueError(f"{where}: dataset must be one of {', '.join(known)}, not {kind!r}")
     if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
         raise ValueError(f"{where}: repeat must be a whole number, not {repeat!r}")
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight < math.inf:
