@@ -35,16 +35,7 @@ class Beam:
         return bool(self.words) and self.words[-1] == Vocabulary.end_id
 
 
-def plain_beam_search(
-    model,
-    visual,
-    beam_size,
-    max_words,
-    guide=None,
-    same=None,
-    penalty=0.0,
-    continues=(),
-):
+def plain_beam_search(model, visual, beam_size, max_words, guide=None, same=None, penalty=0.0, continues=()):
     """Search for the beams of one image (B = 1), best first by score + guidance; every beam is finished.
 
     ``guide`` has the bias and the group of words by their ids; the first word of a group counts. ``same`` has numbers

@@ -14,14 +14,7 @@ JPEG = b"\xff\xd8\xff\xe0 picture \xff\xd9"
 BOX = (0.0, 0.0, 9.0, 9.0)
 
 
-def caption(
-    text="a red cup on a table",
-    at_s=0.0,
-    *,
-    nouns=(),
-    objects=(),
-    **fields,
-):
+def caption(text="a red cup on a table", at_s=0.0, *, nouns=(), objects=(), **fields):
     """A caption `at_s` seconds after the first one of a test.
 
     Args:

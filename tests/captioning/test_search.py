@@ -21,6 +21,7 @@ def test_settings_come_back_from_json_and_missing_ones_have_their_defaults():
         ({"beam_size": 0}, "beam_size must be at least 1"),
         ({"beam_size": True}, "beam_size must be like 5, not True"),
         ({"max_words": "20"}, "max_words must be like 20"),
+        ({"no_repeat_ngram": -1}, "no_repeat_ngram must be at least 0"),
         ({"end_penalty": float("nan")}, "end_penalty must be a number, not nan"),
         ({"forced_end": 1}, "forced_end must be like False"),
         ({"forbidden": [0, "1"]}, "forbidden must be like"),

@@ -125,8 +125,10 @@ def test_a_source_is_recorded(run, tmp_path, monkeypatch):
         (("find", "--limit", "0"), "limit"),
         (("find", "???"), "there is no word in the search"),
         (("export", "missing/log.csv"), "There is no folder missing"),
+        (("record", "--source", "missing.mp4"), "missing.mp4"),
         (("record", "--max-size", "0.5"), "at least 1000000 bytes"),
         (("record", "--max-size", "inf"), "--max-size"),
+        (("record", "--max-age", "inf"), "--max-age"),
     ],
 )
 def test_bad_input_gets_a_sentence(run, log, arguments, sentence):

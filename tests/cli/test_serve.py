@@ -45,7 +45,14 @@ def test_a_token_of_a_file_is_taken_without_its_line_end_and_a_missing_file_is_n
     assert str(tmp_path / "missing") in missing.stderr
     assert run("serve", "--port", 0, "--token-file", file, "--token", "another-good-token").exit_code == 2
     assert run("serve", "--port", 0, "--key", file).exit_code == 2
+
+
+def test_wrong_options_are_reported_before_a_model_is_loaded(run):
     assert run("serve", "--port", 70000).exit_code == 2
+    assert run("serve", "--engine", "steam").exit_code == 2
+    assert run("serve", "--port", 0, "--source", "bag", "--topic", "a", "--topic", "b").exit_code == 2
+    result = run("serve", "--port", 0, "--source", "nowhere.jpg")
+    assert (result.exit_code, result.stderr) == (1, "smart-caption: there is no file or folder nowhere.jpg\n")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "."])

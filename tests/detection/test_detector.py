@@ -32,9 +32,6 @@ def found(objects):
     return {(detected.class_name, tuple(round(edge, 2) for edge in detected.box_xyxy)) for detected in objects}
 
 
-# --- YOLOX
-
-
 @pytest.mark.parametrize("decoded", [False, True])
 def test_yolox_finds_each_square_in_its_place_and_colour(tmp_path, decoded):
     detector = load(write_yolox(tmp_path / "d.onnx", decoded=decoded), minimum_score=0.9)
@@ -88,9 +85,6 @@ def test_boxes_that_are_no_boxes_are_left_out_and_the_others_stay(tmp_path, wron
         assert 0 <= top < bottom <= SIDE
 
 
-# --- boxes, scores and labels
-
-
 @pytest.mark.parametrize("options", [{}, {"fractions": True}, {"frame_size": True}, {"batch": False}])
 def test_graphs_that_end_in_boxes_scores_and_labels_find_the_same(tmp_path, options):
     detector = load(
@@ -135,9 +129,6 @@ def test_what_is_no_object_is_left_out(tmp_path, change, kept):
     for detected in objects:
         assert 0 <= detected.score <= 1
         assert 0 <= min(detected.box_xyxy) < max(detected.box_xyxy) <= SIDE
-
-
-# --- names
 
 
 def test_names_beside_the_graph_go_before_those_in_it_and_are_brought_to_one_spelling(tmp_path):
@@ -212,9 +203,6 @@ def test_a_list_of_names_that_does_not_fit_is_refused(tmp_path, content, sentenc
         load(path)
 
 
-# --- what is no detector
-
-
 def broken(path):
     path.write_bytes(write_yolox(path).read_bytes()[:-200])
     return path
@@ -257,9 +245,6 @@ def test_another_layout_is_refused_with_what_was_found(tmp_path, inputs, outputs
         assert f"{name} float32 {shape}" in sentence
     assert "YOLOX" in sentence
     assert "boxes, scores and labels" in sentence
-
-
-# --- a published detector on photographs
 
 
 def test_what_yolox_nano_is_sure_of_is_there_in_photographs(data_dir):

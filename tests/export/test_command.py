@@ -112,7 +112,15 @@ def test_what_cannot_be_exported_is_refused_in_one_sentence_before_tracing(
 
 
 @pytest.mark.parametrize(
-    "options", [("--beam-size", 11), ("--max-words", 9, "--vision-only"), ("--precision", "int4"), ("--loud",)]
+    "options",
+    [
+        ("--beam-size", 11),
+        ("--beam-size", 0),
+        ("--detector-score", 2),
+        ("--max-words", 9, "--vision-only"),
+        ("--precision", "int4"),
+        ("--loud",),
+    ],
 )
 def test_an_option_that_does_not_exist_is_a_usage_error(refuse, tmp_path, options):
     assert str(options[0]) in refuse("best.safetensors", tmp_path / "bundle", *options, status=2)

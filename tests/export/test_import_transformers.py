@@ -180,14 +180,8 @@ def truncated(folder):
         (truncated, "is no safetensors file"),
         (without("model.safetensors"), "has no weights: model.safetensors or pytorch_model.bin"),
         (without(PREPROCESSOR), "preprocessor_config.json"),
-        (
-            with_settings(PREPROCESSOR, do_resize=False),
-            "preprocessor_config.json sets do_resize to false",
-        ),
-        (
-            with_settings(PREPROCESSOR, do_pad=True),
-            "preprocessor_config.json sets do_pad, which is not known here",
-        ),
+        (with_settings(PREPROCESSOR, do_resize=False), "preprocessor_config.json sets do_resize to false"),
+        (with_settings(PREPROCESSOR, do_pad=True), "preprocessor_config.json sets do_pad, which is not known here"),
         *(
             (with_settings(GENERATION, **{key: value}), f"generation_config.json has {key} {value}, which the search")
             for key, value in GENERATION_SETTINGS.items()
@@ -213,11 +207,7 @@ def test_what_cannot_be_imported_is_refused_in_a_sentence(spoil, message, tmp_pa
         ("florence2", with_settings("config.json", vision_config={"model_type": "davit"}), "layout of Microsoft's own"),
         ("smolvlm", with_settings("config.json", text_config={"rope_parameters": YARN}), "are yarn"),
         ("smolvlm", with_settings("config.json", text_config={"mlp_bias": True}), "mlp_bias is True"),
-        (
-            "smolvlm",
-            with_settings("config.json", text_config={"model_type": "mistral"}),
-            "the decoder is mistral; k",
-        ),
+        ("smolvlm", with_settings("config.json", text_config={"model_type": "mistral"}), "the decoder is mistral; k"),
         ("smolvlm", with_settings("config.json", architectures=["Blip2ForConditionalGeneration"]), "needs a Q-Former"),
         (
             "smolvlm",

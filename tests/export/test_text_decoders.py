@@ -6,15 +6,7 @@ import torch
 from export.import_checkpoint.published import ImportCheckpointError
 from export.import_checkpoint.text_decoders import read_text_decoder, special_ids
 from smart_caption_ros.captioning.vocabulary import Vocabulary
-from tests.published_captioners import (
-    FRAME,
-    QUESTION,
-    TINY,
-    UNKNOWN,
-    image_tokens,
-    published,
-    published_logits,
-)
+from tests.published_captioners import FRAME, QUESTION, TINY, UNKNOWN, image_tokens, published, published_logits
 from training.engine.trained_captioner import TrainedCaptioner
 from training.models.captioner import Visual
 

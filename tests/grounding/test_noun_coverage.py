@@ -54,6 +54,7 @@ def test_class_counts_ask_for_a_noun_for_every_object(coverage):
 
 
 def test_a_word_without_vector_matches_by_lemma_alone_and_is_counted(coverage):
+    assert coverage.vectors.mean(["giraffe"]) is None
     result = coverage.score("two giraffes near a tree", ["giraffe"])
     assert result.coverage == 1
     assert result.out_of_vocabulary_nouns == ("giraffe",)

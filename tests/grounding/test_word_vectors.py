@@ -36,6 +36,7 @@ def test_a_text_file_is_converted_once_into_the_cache_and_memory_mapped(example_
     assert list(example_vectors.parent.glob("example*")) == [example_vectors]
     for vectors in (first, second):
         assert isinstance(vectors._rows, np.memmap)
+        assert len(vectors._rows) == 6
         np.testing.assert_array_equal(vectors.mean(["dining", "table"]), np.float32([0.8, 0.6]))
 
 
@@ -43,7 +44,7 @@ def test_a_changed_text_file_is_converted_again(example_vectors):
     WordVectors.load(example_vectors)
     example_vectors.write_text("chair 1 2 3\n")
     vectors = WordVectors.load(example_vectors)
-    assert (vectors.dimension, vectors.mean(["cup"])) == (3, None)
+    assert (len(vectors._rows), vectors.dimension, vectors.mean(["cup"])) == (1, 3, None)
 
 
 def test_a_cache_that_cannot_be_written_is_named(example_vectors, cache):
@@ -68,6 +69,7 @@ def test_a_cache_that_cannot_be_written_is_named(example_vectors, cache):
 def test_files_are_read_as_they_are_found(tmp_path, text, words):
     (tmp_path / "v.txt").write_bytes(text.encode())
     vectors = WordVectors.load(tmp_path / "v.txt")
+    assert (len(vectors._rows), vectors.dimension) == (len(words), 3)
     assert all(vectors.mean([word]) is not None for word in words)
     np.testing.assert_array_equal(vectors.mean(["cup"]), np.float32([1, 2, 3]))
 

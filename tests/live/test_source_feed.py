@@ -60,12 +60,7 @@ def test_every_photograph_of_a_folder_is_captioned_and_a_broken_one_is_an_error_
     assert all((live.camera, live.stamp_ns, live.dropped) == (tmp_path.stem, None, 0) for live in captions)
     assert all(live.age_s is not None and live.age_s >= 0 for live in captions)
     events = [item for item in items if isinstance(item, FeedEvent)]
-    assert [event.kind for event in events] == [
-        EventKind.APPEARED,
-        EventKind.ERROR,
-        EventKind.GONE,
-        EventKind.ENDED,
-    ]
+    assert [event.kind for event in events] == [EventKind.APPEARED, EventKind.ERROR, EventKind.GONE, EventKind.ENDED]
     assert "1.png" in events[1].text
 
 

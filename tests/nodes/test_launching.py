@@ -55,7 +55,9 @@ def test_arguments_become_parameters_and_the_file_decides_on_the_others(given, o
         ({"namespace": "/"}, "", "robot/caption"),
         ({"namespace": "left"}, "", "caption"),
         ({"namespace": "left", "caption_topic": "words"}, "", "words"),
+        ({"caption_topic": "/head/words"}, "", "/head/words"),
         ({}, "/robot_1", "caption"),
+        ({"namespace": "left"}, "/robot_1", "caption"),
     ],
 )
 def test_a_namespace_takes_the_place_of_the_prefix_robot_unless_the_topic_is_given(given, pushed, topic):
@@ -93,7 +95,9 @@ A_TOPIC = "must be the name of a topic, as /camera/image_raw, not"
             "cameras must be names of letters, digits and underscores, as front,rear, not 'front;rear'",
         ),
         ({"image_topic": "/my camera"}, f"image_topic {A_TOPIC} '/my camera'"),
+        ({"image_topic": "/"}, f"image_topic {A_TOPIC} '/'"),
         ({"caption_topic": "words "}, f"caption_topic {A_TOPIC} 'words '"),
+        ({"caption_topic": "/"}, f"caption_topic {A_TOPIC} '/'"),
         ({"cameras": "front", "detections": "{camera}/a b"}, f"detections {A_TOPIC} 'front/a b'"),
         ({"params_file": "/no/such.yaml"}, "params_file: there is no file /no/such.yaml"),
         ({"use_sim_time": "yes"}, "use_sim_time must be true or false, not 'yes'"),

@@ -2,14 +2,23 @@
 
 import threading
 
+from rclpy.context import Context
 from rclpy.executors import MultiThreadedExecutor
+from rclpy.parameter import Parameter
 
 from smart_caption_ros.nodes.rclpy_private import parameter_overrides, wait_for_callbacks
 
 
-def test_the_values_given_to_parameters_are_known_before_the_parameters_are_declared(node_with):
-    overrides = parameter_overrides(node_with("-p", "misspelt:=3", "-p", "rate:=2"))
-    assert {name: given.value for name, given in overrides.items()} == {"misspelt": 3, "rate": 2}
+def test_the_values_given_to_parameters_are_known_before_the_parameters_are_declared():
+    import rclpy
+    from rclpy.node import Node
+
+    context = Context()
+    rclpy.init(args=["--ros-args", "-p", "misspelt:=3"], context=context)
+    node = Node("given", context=context, parameter_overrides=[Parameter("rate", value=2)])
+    assert {name: given.value for name, given in parameter_overrides(node).items()} == {"misspelt": 3, "rate": 2}
+    node.destroy_node()
+    context.try_shutdown()
 
 
 def test_callbacks_of_an_executor_that_was_shut_down_are_waited_for(node):

@@ -136,12 +136,7 @@ def test_the_keyboard_reaches_everything_in_order_and_marks_what_has_the_focus(h
     expect(page.locator("#state-age")).to_contain_text("held")
     assert page.evaluate(focused) == "cup", "a new caption takes the focus from nobody"
     assert active_objects(page) == ["cup"]
-    assert [pressed("End"), pressed("ArrowRight"), pressed("Home"), pressed("ArrowLeft")] == [
-        "lamp",
-        "lamp",
-        "a",
-        "a",
-    ]
+    assert [pressed("End"), pressed("ArrowRight"), pressed("Home"), pressed("ArrowLeft")] == ["lamp", "lamp", "a", "a"]
     pressed("ArrowRight")
     page.keyboard.press("Enter")
     page.locator("#pause").focus()

@@ -94,9 +94,6 @@ def newest(server, camera, name=""):
     return found
 
 
-# --- what is answered ----------------------------------------------------------------------------------
-
-
 def test_the_page_its_files_and_nothing_else_are_served(server):
     status, body, headers = get(server, "/")
     assert status == 200
@@ -146,9 +143,6 @@ def test_every_answer_allows_scripts_of_this_server_alone_and_no_frame_around_it
     assert "server" not in headers
 
 
-# --- who is let in -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", ["/", "/events", "/captions.json", "/page/main.js", "/frames/1.jpg", "/nothing"])
 def test_without_the_token_or_with_a_wrong_one_nothing_is_answered(locked, path):
     for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}, {"Cookie": "a=b"}):
@@ -179,9 +173,6 @@ def test_a_name_that_another_site_could_use_is_refused_before_the_token_is_looke
         status, body, _ = get(locked, f"/?token={TOKEN}", **headers)
         assert (status, body) == (403, "This server has another name: see --allow-host.\n")
     assert get(locked, f"/captions.json?token={TOKEN}", Host="localhost:9000")[0] == 200
-
-
-# --- captions and frames -------------------------------------------------------------------------------
 
 
 def test_a_browser_gets_what_is_known_and_then_every_caption(server, hub):
@@ -288,9 +279,6 @@ def test_a_large_frame_is_scaled_down_and_an_old_one_is_gone(server, hub):
     assert decoded.shape == (540, MAX_PICTURE_PX, 3)
 
 
-# --- slow browsers -------------------------------------------------------------------------------------
-
-
 def test_a_browser_that_reads_nothing_delays_neither_the_feed_nor_another_browser():
     hub = Hub()
     long = "a cup " + "very " * 1000 + "far away"
@@ -377,9 +365,6 @@ def test_a_server_that_stops_ends_open_streams_and_frees_its_port():
         assert get(again, "/")[0] == 200
 
 
-# --- clients that send nothing, or nonsense ------------------------------------------------------------
-
-
 def half_request(server):
     client = socket.create_connection(("127.0.0.1", server.port))
     client.sendall(b"GET / HTTP/1.1\r\nHost: local")
@@ -423,9 +408,6 @@ def test_nonsense_does_not_fill_the_log(caplog):
     assert len(lines) <= 3
 
 
-# --- TLS -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
 def test_with_a_certificate_the_page_is_served_over_https_alone(tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
@@ -449,9 +431,6 @@ def test_a_certificate_that_is_none_is_reported_in_a_sentence(tmp_path):
     for name, reason in (("cert.pem", ".+"), ("missing.pem", "No such file")):
         with pytest.raises(ServingError, match=rf"the certificate .*{name} cannot be used: {reason}"):
             PageServer(Hub(), Access(), tls=TlsFiles(tmp_path / name))
-
-
-# --- addresses -----------------------------------------------------------------------------------------
 
 
 def test_a_port_that_is_taken_is_reported_in_a_sentence(server):

@@ -30,14 +30,7 @@ class Drawn:
 
 
 def write_sequence(
-    folder,
-    frames,
-    size=(100, 100),
-    *,
-    mask_bits=8,
-    with_boxes=True,
-    with_masks=True,
-    image_name="rgb_{:06d}.png",
+    folder, frames, size=(100, 100), *, mask_bits=8, with_boxes=True, with_masks=True, image_name="rgb_{:06d}.png"
 ):
     """Draw frames and write them with their masks and labels.
 

@@ -85,9 +85,6 @@ def test_images_may_have_names_that_are_not_utf_8(tmp_path):
     assert len(list(open_source(tmp_path / "caf\udce9"))) == 1
 
 
-# --- what cannot be opened ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spec", "content", "sentence"),
     [
@@ -115,9 +112,6 @@ def test_a_folder_with_broken_images_alone_is_an_error_and_no_endless_loop(tmp_p
     (tmp_path / "a.jpg").write_bytes(b"")
     with pytest.raises(SourceError, match=r"no frame could be read from folder .*: it is empty"):
         list(open_source(tmp_path))
-
-
-# --- videos ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -188,9 +182,6 @@ def test_a_video_that_does_not_say_its_length_is_no_live_source(tmp_path):
     source = open_source(path)
     assert (source.known_length, source.is_live) == (None, False)
     assert len(list(source)) == 5
-
-
-# --- cameras --------------------------------------------------------------------------------------
 
 
 class FakeCapture:

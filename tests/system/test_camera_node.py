@@ -89,7 +89,8 @@ def test_it_starts_again_at_the_end_and_keeps_its_rate_which_changes_while_runni
         return sorted(after - before for before, after in itertools.pairwise(stamps))
 
     robot.wait_for(lambda: len(images) >= 8, "pictures of the third round")
-    assert (shades(images[:8]), images[7].header.frame_id) == ([10, 20, 30, 10, 20, 30, 10, 20], "left_eye")
+    assert shades(images[:8]) == [10, 20, 30, 10, 20, 30, 10, 20]
+    assert {image.header.frame_id for image in images} == {"left_eye"}
     assert periods_s(images[:8])[3] == pytest.approx(0.2, abs=0.1), "the median, on a busy machine"
     for rate_hz in (0.01, 0.0, 50.0):  # at once, not after an image of the slow rate
         assert robot.set_parameter("/camera_node", "rate_hz", rate_hz).successful == bool(rate_hz)

@@ -435,6 +435,7 @@ def test_compressed_images_are_taken_where_nobody_publishes_raw_ones(robot):
         (["-p", "bundle:=/no/such/bundle"], "/no/such/bundle"),
         (["-p", "detector:=/no/such.onnx"], "/no/such.onnx: there is no such detector"),
         (["-p", "detection_classes:=/no/such.txt"], "the class names cannot be read: No such file or directory"),
+        (["-p", "max_age_s:=-1.0"], "parameter max_age_s must lie between 0 and 3600, not -1.0"),
         (["-p", "use_sim_time:=5"], "'use_sim_time' to '5' of type 'INTEGER', expecting type 'BOOL'"),
         (["-p", "qos_overrides./image.subscription.reliability:=sometimes"], "sometimes"),
     ],

@@ -123,6 +123,7 @@ def test_result_files_are_compared_with_paired_differences(scored):
     options = ["--captions", "poor.json", "good.json", "--references", "captions.json", "--seed", "3"]
     document, done = scored(*options, "--instances", "instances.json")
     poor, good = document["models"]["poor"], document["models"]["good"]
+    assert document["images"] == 3
     assert document["bootstrap"] == {"resamples": 1000, "confidence": 0.95, "seed": 3}
     assert good["scores"]["cider"] > poor["scores"]["cider"]
     difference = good["differences"]["cider"]
@@ -275,6 +276,7 @@ CONSTRAINED = ("--checkpoint", "best.safetensors", *PHOTOGRAPHS, "--constraints"
         (["--bundle", "nowhere", "--references", "captions.json"], 2, "needs --images"),
         ([*GOOD, "--split", "dev"], 2, "not both"),
         ([*GOOD, "--record"], 2, "--record goes with a bundle"),
+        ([*GOOD, "--resamples", "-1"], 2, "--resamples"),
         ([*GOOD, "--json", "no/out.json"], 1, "cannot be written"),
         (["--dataset", "own.yaml", "--json", "own.yaml"], 2, "own.yaml is also an input"),
         ([*GOOD, "--json", "empty"], 2, "empty is a folder"),

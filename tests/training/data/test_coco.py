@@ -80,12 +80,21 @@ def test_objects_are_the_classes_of_each_image_of_several_files(tmp_path):
     [
         (read_captions, "{", "is not JSON"),
         (read_captions, {"images": []}, "list of annotations"),
-        (read_captions, {"annotations": [{"image_id": 7, "caption": " "}]}, "entry 0, image 7: caption is missing or"),
+        (
+            read_captions,
+            {"annotations": [{"image_id": 7, "caption": " "}]},
+            "entry 0, image 7: caption is missing or empty",
+        ),
         (read_results, {"annotations": []}, "is a list, not an object"),
         (read_results, [], "no caption"),
         (read_results, [{"image_id": 7}], "entry 0, image 7: caption is missing"),
         (read_results, [{"image_id": 7, "caption": "a"}] * 2, "entry 1: a second caption for image 7"),
         (objects_with, {"annotations": [{"image_id": 9, "category_id": 1}]}, "image 9 is not among"),
+        (
+            objects_with,
+            {"annotations": [{"image_id": 7, "category_id": 2}]},
+            "annotation 0, image 7: unknown category 2",
+        ),
         (objects_with, {"annotations": [{"image_id": 7, "category_id": [2]}]}, "0, image 7: unknown category .2."),
         (objects_with, {"categories": [{"id": 1}]}, "lacks 'name'"),
         (Karpathy.load, {}, "list of images"),

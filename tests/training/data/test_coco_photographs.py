@@ -40,6 +40,7 @@ def test_splits_have_the_photographs_that_people_described(root):
         ({"image": "dev_1.jpg"}, "entry 4: image is missing, no text, or that of another entry"),
         ({"part": "test"}, "entry 1: part must be one of train, dev"),
         ({"sentences": "a dog"}, "sentences is no list of texts"),
+        ({"indoor": "yes"}, "indoor true or false"),
         ({"objects": [""]}, "objects is no list of texts"),
     ],
 )

@@ -42,6 +42,8 @@ def damaged_archive():
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
+        ("images_224.zip", None, "images_224.zip"),
+        ("captions.csv", None, "captions.csv"),
         ("dev.txt", None, "dev.txt"),
         ("dev.txt", "caf\xe9.jpg\n", r"dev\.txt is not UTF-8 text"),
         ("images_224.zip", damaged_archive(), r"dev_0\.jpg cannot be read"),

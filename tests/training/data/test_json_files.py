@@ -14,7 +14,12 @@ def test_files_are_read_as_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"), [(b"{}\n" + b"[" * 99999, "line 2: not JSON"), (b"[1]", "line 1: expected an object")]
+    ("content", "complaint"),
+    [
+        (b"{}\nnonsense", "line 2: not JSON"),
+        (b"{}\n" + b"[" * 99999, "line 2: not JSON"),
+        (b"[1]", "line 1: expected an object"),
+    ],
 )
 def test_a_line_that_is_no_object_is_named(content, complaint, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(content)
@@ -22,9 +27,13 @@ def test_a_line_that_is_no_object_is_named(content, complaint, tmp_path):
         read_json_lines(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize(("read", "latin1"), [(read_json, "is not JSON"), (read_json_lines, "cannot be read")])
-def test_unreadable_files_are_named(tmp_path, read, latin1):
+def test_unreadable_files_are_named(tmp_path):
     (tmp_path / "latin1").write_bytes(b"\xe9")
-    for name, complaint in (("latin1", latin1), ("nowhere", "(: no such file|cannot be read: No such file)")):
-        with pytest.raises(DataError, match=f"{name} ?{complaint}"):
-            read(tmp_path / name)
+    with pytest.raises(DataError, match="latin1 is not JSON"):
+        read_json(tmp_path / "latin1")
+    with pytest.raises(DataError, match="latin1 cannot be read"):
+        read_json_lines(tmp_path / "latin1")
+    with pytest.raises(DataError, match="nowhere: no such file"):
+        read_json(tmp_path / "nowhere")
+    with pytest.raises(DataError, match="nowhere cannot be read: No such file"):
+        read_json_lines(tmp_path / "nowhere")

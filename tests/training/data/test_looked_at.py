@@ -46,6 +46,7 @@ def test_sources_are_chosen_and_the_manifest_names_the_terms_of_those_that_are_t
     ("changes", "complaint"),
     [
         ({"data_set": "other"}, "entry 1: data_set or part is unknown"),
+        ({"part": "test"}, "entry 1: data_set or part is unknown"),
         ({"captions": "a door"}, "entry 1: captions is no list of texts"),
         ({"image": "grey.jpg"}, "entry 2: .* the image is another entry's"),
         ({"things": None}, "entry 1: things is missing"),

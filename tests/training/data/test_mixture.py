@@ -46,11 +46,7 @@ def home_in(folder):
 
 
 def mixture(data, scored=("photos",), **sources):
-    everything = {
-        "photos": FLICKR8K,
-        "coco": COCO,
-        "home": home_in(data / "home"),
-    }
+    everything = {"photos": FLICKR8K, "coco": COCO, "home": home_in(data / "home")}
     return {"sources": {**everything, **sources}, "scored": list(scored)}
 
 
@@ -112,7 +108,10 @@ def test_errors_of_missing_data_name_the_source(data, tmp_path):
     [
         ({"sources": {}}, "sources: name at least one"),
         ({"sources": {"a/b": FLICKR8K}}, "a source's name is a word without a slash"),
-        ({"sources": {"a": {"dataset": "mixture"}}}, "sources: a: dataset must be one of flickr8k, folder, table"),
+        (
+            {"sources": {"a": {"dataset": "mixture"}}},
+            "sources: a: dataset must be one of flickr8k, folder, table, coco, coco_photographs",
+        ),
         ({"sources": {"a": {**FLICKR8K, "weight": 0}}}, "weight must be a positive number, not 0; repeat: 0 leaves"),
         ({"sources": {"a": FLICKR8K}, "max_sentence_uses": -1}, "max_sentence_uses must be 0 or more, not -1"),
         ({"sources": {"a": {**FLICKR8K, "repeat": 0}}}, "sources: all have repeat 0"),

@@ -102,6 +102,7 @@ def test_malformed_tsv_files_are_refused_with_the_place_and_the_reason(tmp_path,
 
 def test_files_of_another_kind_are_refused(tmp_path):
     (tmp_path / "features.h5").write_bytes(b"not HDF5")
+    (tmp_path / "8.npz").write_bytes(b"not npz")
     np.save(tmp_path / "7.npy", np.ones((3, WIDTH)))
     (tmp_path / "7.npy").replace(tmp_path / "7.npz")
     with pytest.raises(DataError, match="is not an HDF5 file"):
@@ -109,6 +110,8 @@ def test_files_of_another_kind_are_refused(tmp_path):
     for path in ("nowhere.tsv", "nowhere.h5", "nowhere"):
         with pytest.raises(DataError, match=f"{path}: no such"):
             opened(tmp_path / path)
+    with pytest.raises(DataError, match=r"8\.npz, image 8: not an npz file"):
+        opened(tmp_path).read("8")
     with pytest.raises(DataError, match=r"7\.npz, image 7: not an npz file"):
         opened(tmp_path).read("7")
 
